@@ -1,0 +1,40 @@
+"""logscope: what happened in an SGLang launch, and where each GiB of each rank went.
+
+    import logscope
+    launches = logscope.read("run.log")
+    launches[0].frames.timeline
+
+Importing this package imports neither pandas nor the pattern files; what is asked for is loaded then.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from logscope.api import Launches, LaunchView, read
+    from logscope.errors import LogscopeError
+
+__version__ = "0.1.0"
+__all__ = ["LaunchView", "Launches", "LogscopeError", "__version__", "read"]
+
+_HOME = {
+    "read": "logscope.api",
+    "Launches": "logscope.api",
+    "LaunchView": "logscope.api",
+    "LogscopeError": "logscope.errors",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first used (PEP 562)."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'logscope' has no attribute {name!r}")
+    value: object = vars(import_module(_HOME[name]))[name]
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
