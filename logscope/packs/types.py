@@ -1,0 +1,194 @@
+"""What the pattern files say, as plain data. ``docs/patterns.md`` is the reference for every key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+
+from regex import Pattern as CompiledRegex
+from regex import compile as compile_text
+
+Edge = Literal["begin", "end", "point"]
+SaidBy = Literal["every rank", "rank 0", "main", "bar", "any"]
+Ends = Literal["ready", "failed", "failed_unless_progress", "stopped"]
+Blame = Literal["cause", "banner", "consequence"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the pattern files something stands."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One phase of a launch, or of what comes after it."""
+
+    id: str
+    title: str
+    order: int
+    place: Place
+    item: str | None = None
+    pair_by: tuple[str, ...] = ()
+    dense: bool = False
+    once: bool = False
+    per_worker: bool = False
+    draft_model_types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One value of an event; ``result`` is its name in results, with the base unit."""
+
+    name: str
+    unit: str
+    result: str
+    optional: bool = False
+    item: str | None = None
+    default: str | None = None
+    key: str | None = None
+    map: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A real line and the values that must be read from it, as printed."""
+
+    line: str
+    want: Mapping[str, object]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The order-free form: ``key kv value`` pairs between separators, after the literal."""
+
+    sep: str
+    kv: str
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One wording of an event. ``since`` is the first release with it, ``until`` the first without it; None is open."""
+
+    contains: tuple[str, ...]
+    place: Place
+    since: str | None = None
+    until: str | None = None
+    regex: str | None = None
+    pairs: Pairs | None = None
+    open_end: bool = False
+    set: Mapping[str, str] = field(default_factory=dict)
+    samples: tuple[Sample, ...] = ()
+    rejects: tuple[str, ...] = ()
+
+    def compiled(self) -> CompiledRegex[str]:
+        """Return the compiled regex, which has to reach the end of the text unless the end is open."""
+        assert self.regex is not None
+        return compile_regex(self.regex if self.open_end else rf"(?:{self.regex})\Z")
+
+
+@lru_cache(maxsize=4096)
+def compile_regex(text: str) -> CompiledRegex[str]:
+    """Compile a form's regex, once."""
+    return compile_text(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One event: a thing that a launch says, in one or more wordings."""
+
+    id: str
+    phase: str
+    place: Place
+    means: str = ""
+    edge: Edge = "point"
+    said_by: SaidBy = "any"
+    contains: tuple[str, ...] = ()
+    drift: bool = True
+    fallback: bool = False
+    closes: str | None = None
+    worker: Literal["target", "draft"] | None = None
+    opens_launch: bool = False
+    ends: Ends | None = None
+    blame: Blame = "cause"
+    fields: Mapping[str, Field] = field(default_factory=dict)
+    forms: tuple[Form, ...] = ()
+
+    @property
+    def literals(self) -> tuple[str, ...]:
+        """Every literal that the event or one of its forms is gated by."""
+        return tuple(dict.fromkeys([*self.contains, *(text for form in self.forms for text in form.contains)]))
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A declared piece around SGLang's message: what another program put in front, or SGLang's own prefix."""
+
+    id: str
+    regex: re.Pattern[str]
+    place: Place
+    gate: str | None = None
+    samples: tuple[Sample, ...] = ()
+    rejects: tuple[str, ...] = ()
+    since: str | None = None
+    until: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines that belong together, such as a Python traceback."""
+
+    id: str
+    begins: str
+    continues: re.Pattern[str]
+    closes: re.Pattern[str]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A text whose group ``secret`` is never shown; values that ``keep`` matches are no secrets."""
+
+    id: str
+    regex: re.Pattern[str]
+    keep: re.Pattern[str] | None
+    place: Place
+    samples: tuple[Sample, ...] = ()
+    rejects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """All that may stand around SGLang's message."""
+
+    noise: tuple[Prefix, ...] = ()
+    outer: tuple[Prefix, ...] = ()
+    sglang: tuple[Prefix, ...] = ()
+    suffix: tuple[Prefix, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    secrets: tuple[Secret, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Packs:
+    """All pattern files: phases by id in launch order, patterns in file order, the envelope, flag aliases."""
+
+    phases: Mapping[str, Phase]
+    patterns: tuple[Pattern, ...]
+    envelope: Envelope
+    aliases: Mapping[str, str]
+    files: tuple[str, ...]
+
+    def phase_of(self, pattern: Pattern) -> Phase:
+        """Return the phase that an event belongs to."""
+        return self.phases[pattern.phase]
