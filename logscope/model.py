@@ -1,0 +1,193 @@
+"""The data that passes between stages. Plain, frozen, in base units: bytes, seconds, tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from logscope.packs import Form, Pattern
+from logscope.rank import Rank
+from logscope.server_args import Command, ServerArgs
+from logscope.units import Quantity
+
+Worker = Literal["target", "draft"]
+OutcomeKind = Literal["ready", "failed", "hung", "cut", "running"]
+Ended = Literal["stopped", "failed"]
+DataParallel = Literal["replicas", "attention"]
+Value = Quantity | str | tuple[str | int, ...] | ServerArgs | Command
+
+
+@dataclass(frozen=True, slots=True)
+class Pos:
+    """A physical line of a file, counted from 1 as ``grep -n`` does."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One message: a piece of a physical line, without the prefixes and with secrets redacted.
+
+    ``time`` is SGLang's own clock and ``outer_time`` that of a container or supervisor, as printed. ``origin`` is who said it, where a
+    prefix tells (a pod, a container, a task, an actor). ``whole`` is False for the last line of a file that has no line end: it may be
+    cut anywhere. ``block`` names a block (a traceback) that the line is inside of, ``closes`` one that it is the last line of.
+    """
+
+    pos: Pos
+    text: str
+    tags: str = ""
+    time: str | None = None
+    outer_time: str | None = None
+    origin: str = ""
+    prefixed: bool = False
+    whole: bool = True
+    block: str | None = None
+    closes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One recognised message. ``values`` are in base units, by result name. Which worker it is about only the launch knows."""
+
+    pos: Pos
+    time: str | None
+    rank: Rank
+    pattern: Pattern
+    form: Form
+    values: Mapping[str, Value]
+    outer_time: str | None = None
+    origin: str = ""
+    text: str = ""
+
+    def quantity(self, name: str) -> Quantity | None:
+        """Return a number by its result name, None where it was not printed."""
+        value = self.values.get(name)
+        return value if isinstance(value, Quantity) else None
+
+    def string(self, name: str) -> str | None:
+        """Return a text by its result name, None where it was not printed."""
+        value = self.values.get(name)
+        return value if isinstance(value, str) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """A line that holds the literal of ``patterns`` in a wording that no form fits. ``cut``: it is the unfinished end of a file."""
+
+    pos: Pos
+    time: str | None
+    rank: Rank
+    text: str
+    patterns: tuple[str, ...]
+    outer_time: str | None = None
+    origin: str = ""
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What became of the physical lines: ``lines == events + drift + rest``."""
+
+    lines: int = 0
+    events: int = 0
+    drift: int = 0
+    rest: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseSpan:
+    """One phase of one worker of one rank. ``end`` is None when the log stops before it, ``begin`` when the log does not show it."""
+
+    phase: str
+    rank: Rank
+    worker: Worker | None
+    kind: str | None
+    begin: Event | None
+    end: Event | None
+    points: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the launch went, and the lines that say so. ``reason`` is the text of the failure, as printed."""
+
+    kind: OutcomeKind
+    evidence: tuple[Pos, ...] = ()
+    reason: str | None = None
+    event: str | None = None
+    ranks: tuple[Rank, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a launch ended that had been ready, and the lines that say so."""
+
+    kind: Ended
+    evidence: tuple[Pos, ...] = ()
+    reason: str | None = None
+    event: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRange:
+    """The SGLang releases that the wordings allow: from ``since`` on, before ``until``; None is open. Empty if they disagree."""
+
+    since: str | None = None
+    until: str | None = None
+    empty: bool = False
+
+    def __str__(self) -> str:
+        if self.empty:
+            return "no single release"
+        if self.since is None and self.until is None:
+            return "any release"
+        since = f"{self.since} or later" if self.since else ""
+        return ", ".join(part for part in (since, f"before {self.until}" if self.until else "") if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One stream of a launch: a file, or what one origin said in it. ``number`` is the node's rank where ``server_args`` tell."""
+
+    file: str
+    origin: str
+    number: int | None
+    first_line: int
+    last_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What a log says of one launch, without opinion.
+
+    ``data_parallel``: several DP numbers are replicas of the model, or groups of one model's attention; None where
+    there is but one. ``events`` are in file order; ``workers`` stand beside them, one per event. ``args`` are those in
+    force (of the first node that prints them), ``command`` what was typed where the log shows it.
+    """
+
+    number: int
+    nodes: tuple[Node, ...]
+    events: tuple[Event, ...]
+    workers: tuple[Worker | None, ...]
+    spans: tuple[PhaseSpan, ...]
+    drift: tuple[Drift, ...]
+    ranks: tuple[Rank, ...]
+    args: ServerArgs
+    command: Command | None
+    tally: Tally
+    releases: ReleaseRange
+    outcome: Outcome
+    ended: Ending | None = None
+    data_parallel: DataParallel | None = None
+    notes: tuple[str, ...] = ()
+    omitted: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def source(self) -> str:
+        """The files of the launch, for people."""
+        return ", ".join(dict.fromkeys(node.file for node in self.nodes))
