@@ -1,0 +1,23 @@
+"""From events to launches: split streams, tell workers apart, pair phases, judge the outcome, join nodes."""
+
+from logscope.launch.build import NodeJoiner, NodeLog, build_launches
+from logscope.launch.outcome import LogEnd, judge
+from logscope.launch.phases import pair_phases
+from logscope.launch.releases import infer_releases, meet_ranges
+from logscope.launch.split import Segment, Splitter, split_streams
+from logscope.launch.workers import assign_workers
+
+__all__ = [
+    "LogEnd",
+    "NodeJoiner",
+    "NodeLog",
+    "Segment",
+    "Splitter",
+    "assign_workers",
+    "build_launches",
+    "infer_releases",
+    "judge",
+    "meet_ranges",
+    "pair_phases",
+    "split_streams",
+]

@@ -1,0 +1,137 @@
+"""How a launch went: ready, failed, hung, cut or running; and how it ended after it was ready."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from logscope.clock import read_clock
+from logscope.model import Ending, Event, Outcome, Pos
+from logscope.packs import Packs
+
+_LAST_WORDS = 200  # lines: while one rank dies, others may still print that they serve
+_WHY = {"cause": 0, "banner": 1, "consequence": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """How the log of a launch ends.
+
+    ``whole`` is False when its last line has no line end. ``silent_s`` is how long it has been silent, None where that is not known.
+    ``last`` is the last line of the launch. ``alive_until`` is the last line, near the end of the log, that only a serving server
+    prints.
+    """
+
+    whole: bool
+    silent_s: float | None
+    last: Pos
+    alive_until: int = 0
+
+
+def judge(events: Sequence[Event], packs: Packs, end: LogEnd, silence_s: float | None) -> tuple[Outcome, Ending | None]:
+    """Return (outcome, how it ended after it was ready).
+
+    Args:
+        events: of one launch, in file order.
+        packs: the pattern files.
+        end: how the log ends.
+        silence_s: silence from which on a launch that is neither ready nor failed counts as hung; None: never.
+    """
+    ready = next((index for index, event in enumerate(events) if event.pattern.ends == "ready"), None)
+    if ready is not None:
+        evidence = tuple(event.pos for event in events if event.pattern.ends == "ready")
+        return Outcome("ready", evidence, event=events[ready].pattern.id), _ending(events[ready + 1 :], packs, end.alive_until)
+    failure = _failure(events, packs) or _stopped_early(events)
+    if failure is not None:
+        return failure, None
+    if not end.whole or not _begins_at_the_start(events, packs):
+        return Outcome("cut", (end.last,)), None
+    if silence_s is not None and end.silent_s is not None and end.silent_s >= silence_s:
+        return Outcome("hung", (end.last,)), None
+    return Outcome("running", (end.last,)), None
+
+
+def _ending(events: Sequence[Event], packs: Packs, alive_until: int) -> Ending | None:
+    """Return how a launch ended that had been ready: what comes first decides, a stop or a failure.
+
+    A failure after which the server still served is none: what it survived is not how it ended.
+    """
+    for index, event in enumerate(events):
+        if event.pattern.ends == "stopped":
+            return Ending("stopped", (event.pos,), event.text.strip(), event.pattern.id)
+        if event.pattern.ends == "failed" and _last_failure(events[index:]).pos.line > alive_until:
+            dying = [other for other in events if other.pos.line > alive_until - _LAST_WORDS]
+            failure = _failure(dying, packs)
+            assert failure is not None
+            return Ending("failed", failure.evidence, failure.reason, failure.event)
+    return None
+
+
+def _last_failure(events: Sequence[Event]) -> Event:
+    return [event for event in events if event.pattern.ends == "failed"][-1]
+
+
+def _stopped_early(events: Sequence[Event]) -> Outcome | None:
+    """Return the outcome of a launch that somebody stopped before it was ready."""
+    stop = next((event for event in events if event.pattern.ends == "stopped"), None)
+    if stop is None:
+        return None
+    return Outcome("failed", (stop.pos,), f"stopped before it was ready: {stop.text.strip()}", stop.pattern.id)
+
+
+def _failure(events: Sequence[Event], packs: Packs) -> Outcome | None:
+    """Return the failure that the events tell, None if they tell none.
+
+    The first line in time that says *why* is the evidence; a banner or a consequence stands in only where no such line exists.
+    """
+    if len({event.pos.file for event in events}) > 1:
+        events = _in_time_order(events)
+    told = [
+        event
+        for index, event in enumerate(events)
+        if event.pattern.ends == "failed"
+        or (event.pattern.ends == "failed_unless_progress" and not _goes_on(events[index + 1 :], event, packs))
+    ]
+    if not told:
+        return None
+    weight = min(_WHY[event.pattern.blame] for event in told)
+    first = next(event for event in told if _WHY[event.pattern.blame] == weight)
+    same = [event for event in told if event.pattern.id == first.pattern.id and event.text == first.text]
+    ranks = tuple(sorted({event.rank for event in same if event.rank.tag}))
+    return Outcome("failed", tuple(event.pos for event in same), first.text.strip(), first.pattern.id, ranks)
+
+
+def _in_time_order(events: Sequence[Event]) -> list[Event]:
+    """Return the events of several files in the order of their clocks; one file is in order already.
+
+    A line without a clock (the end of a traceback) has that of the line before it in its file.
+    """
+    clocks: dict[str, float] = {}
+    timed = []
+    for event in events:
+        clock = read_clock(event.time or event.outer_time or "")
+        if clock is not None:
+            clocks[event.pos.file] = clock[0]
+        timed.append((clocks.get(event.pos.file, float("-inf")), event))
+    return [event for _, event in sorted(timed, key=lambda pair: pair[0])]
+
+
+def _goes_on(later: Sequence[Event], failure: Event, packs: Packs) -> bool:
+    """Tell whether the process that printed an exception went on with the launch after it."""
+    order = packs.phase_of(failure.pattern).order
+    return any(
+        event.rank == failure.rank and event.pattern.said_by != "bar" and packs.phase_of(event.pattern).order < order
+        for event in later
+    )
+
+
+def _begins_at_the_start(events: Sequence[Event], packs: Packs) -> bool:
+    """Tell whether the log shows the launch from its beginning: its command, its arguments, or the begin of the first phase."""
+    if any(event.pattern.opens_launch for event in events):
+        return True
+    phases = [packs.phase_of(event.pattern) for event in events]
+    first = next((event for event, phase in zip(events, phases, strict=True) if phase.once), None)
+    lowest = min((phase.order for phase in packs.phases.values() if phase.once), default=None)
+    if first is None:
+        return False
+    return first.pattern.edge == "begin" and packs.phase_of(first.pattern).order == lowest

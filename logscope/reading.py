@@ -1,0 +1,181 @@
+"""Read logs into launches, or into a stream of events: the stages put together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from logscope.clock import seconds_between
+from logscope.errors import NoLaunchError, SourceError
+from logscope.events import Recogniser
+from logscope.launch import NodeJoiner, NodeLog, Segment, assign_workers, build_launches, split_streams
+from logscope.lines import ReadState, peel_outer, split_at_prefixes
+from logscope.model import Drift, Event, Launch, LogLine, Pos, Worker
+from logscope.packs import Packs
+from logscope.source import Source, find_sources, read_blocks
+
+HELD_EVENTS = 50_000  # events of a launch whose workers are not known yet: more are not held back
+
+
+@dataclass(slots=True)
+class Reading:
+    """How to read, and what went wrong on the way: a damaged file is read as far as it goes.
+
+    ``silence_s``: silence from which on an unfinished launch counts as hung. ``on_read``: told the bytes taken from files.
+    """
+
+    packs: Packs
+    silence_s: float | None = None
+    on_read: Callable[[int], None] | None = None
+    problems: list[SourceError] = field(default_factory=list)
+
+
+def read_launches(paths: Sequence[str], reading: Reading, recogniser: Recogniser | None = None) -> list[Launch]:
+    """Return all launches of the logs, in the order given.
+
+    Raises:
+        SourceError: a log cannot be found, or none can be read.
+        NoLaunchError: the logs hold no line of an SGLang launch.
+    """
+    return read_sources(find_sources(paths), reading, recogniser)
+
+
+def read_sources(sources: Sequence[Source], reading: Reading, recogniser: Recogniser | None = None) -> list[Launch]:
+    """Do what ``read_launches`` does, for logs that have been found."""
+    recogniser = recogniser or Recogniser(reading.packs)
+    logs = [log for source in sources for log in _read_segments(source, reading, recogniser)]
+    launches = build_launches(logs, reading.packs, reading.silence_s)
+    if not launches:
+        raise no_launch([source.name for source in sources], reading)
+    return launches
+
+
+def no_launch(names: Sequence[str], reading: Reading) -> SourceError | NoLaunchError:
+    """Return the error for logs in which nothing was recognised."""
+    if reading.problems:
+        return reading.problems[-1]
+    where = ", ".join("standard input" if name == "-" else name for name in names[:3]) + (
+        ", ..." if len(names) > 3 else ""
+    )
+    return NoLaunchError(
+        f"no SGLang launch in {where}: no line is one that a launching server prints\n"
+        "  do: give the server's stderr from its start (2>&1 | tee run.log); `logscope patterns try LINE` tests one line"
+    )
+
+
+def _read_segments(source: Source, reading: Reading, recogniser: Recogniser) -> list[NodeLog]:
+    state = ReadState()
+    closed: list[Segment] = []
+    before = len(reading.problems)
+    items = _items(source, reading, recogniser, state)
+    for segment, is_closed in split_streams(reading.packs, source.name, items):
+        if is_closed:
+            closed.append(segment)
+    for segment in closed:
+        is_last = not any(other.origin == segment.origin and other.first_line > segment.first_line for other in closed)
+        segment.close(state.lines if is_last else segment.last_line)
+    damaged = len(reading.problems) > before
+    return [_node_log(segment, closed, source, state, damaged, reading) for segment in closed]
+
+
+def _node_log(
+    segment: Segment, closed: Sequence[Segment], source: Source, state: ReadState, damaged: bool, reading: Reading
+) -> NodeLog:
+    is_last = segment.last_line >= max(other.last_line for other in closed)
+    if not is_last:
+        return NodeLog(segment)
+    silent_s = _silence(segment, source, state, reading.packs)
+    return NodeLog(segment, state.ends_whole and not damaged, silent_s, _alive_until(segment, state, reading.packs))
+
+
+def _alive_until(segment: Segment, state: ReadState, packs: Packs) -> int:
+    """Return the last line, near the end of the log, that only a serving server prints; 0 if none is there or none matters."""
+    if not (segment.ready and segment.failed):
+        return 0
+    serving = Recogniser(packs, dense=True)
+    found = serving.read("", [state.tail], tail := ReadState())
+    lines = [item.pos.line for item in found if isinstance(item, Event) and packs.phase_of(item.pattern).dense]
+    return max(lines) + state.lines - tail.lines if lines else 0
+
+
+def _items(source: Source, reading: Reading, recogniser: Recogniser, state: ReadState) -> Iterator[Event | Drift]:
+    """Yield what is recognised in a log; a damaged file ends where it can no longer be read."""
+    try:
+        yield from recogniser.read(source.name, read_blocks(source, reading.on_read), state)
+    except SourceError as error:
+        reading.problems.append(error)
+
+
+def _silence(segment: Segment, source: Source, state: ReadState, packs: Packs) -> float | None:
+    """Return how long a launch has said nothing: by the file's age, or by what the log prints after its last event."""
+    silences = []
+    if source.modified is not None:
+        silences.append(time.time() - source.modified)
+    spoken = [event for event in segment.events if event.time or event.outer_time]
+    if spoken:
+        text = state.tail.rstrip().rpartition(b"\n")[2].decode("utf-8", errors="replace")
+        line, _ = peel_outer(LogLine(Pos(source.name, state.lines), text), packs.envelope)
+        clocks = [clock for _, clock, _, _ in split_at_prefixes(line.text, packs.envelope) if clock]
+        last = spoken[-1]
+        after = seconds_between(last.time, clocks[-1] if clocks else None)
+        if after is None:
+            after = seconds_between(last.outer_time, line.outer_time)
+        if after is not None:
+            silences.append(after)
+    return max(silences, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """One event or drift with the number of its launch, its node and its worker."""
+
+    launch: int
+    node: int | None
+    worker: Worker | None
+    item: Event | Drift
+
+    @property
+    def is_drift(self) -> bool:
+        """Whether it is a known line in an unknown wording."""
+        return isinstance(self.item, Drift)
+
+    @property
+    def phase(self) -> str | None:
+        """The phase of the event; for a drift that of the event that it is most like."""
+        return self.item.pattern.phase if isinstance(self.item, Event) else self.item.patterns[0].partition(".")[0]
+
+
+def stream_events(paths: Sequence[str], reading: Reading, dense: bool = True) -> Iterator[Spoken]:
+    """Yield every event and drift, launch by launch as far as their workers are known; memory stays bounded.
+
+    The events of a launch are held until it is ready or ends; then they are told apart and given out in file order.
+    """
+    recogniser = Recogniser(reading.packs, dense=dense)
+    joiner = NodeJoiner()
+    for source in find_sources(paths):
+        numbers: dict[int, int] = {}
+        state = ReadState()
+        items = _items(source, reading, recogniser, state)
+        for segment, is_closed in split_streams(reading.packs, source.name, items):
+            settled = segment.ready or len(segment.events) >= HELD_EVENTS
+            if is_closed or settled:
+                yield from _give_out(segment, numbers, joiner, reading.packs)
+            if is_closed:
+                numbers.pop(id(segment), None)
+
+
+def _give_out(segment: Segment, numbers: dict[int, int], joiner: NodeJoiner, packs: Packs) -> Iterator[Spoken]:
+    """Give out what a segment holds, and empty it."""
+    if not segment.events and not (segment.drift and id(segment) in numbers):
+        return
+    if id(segment) not in numbers:
+        numbers[id(segment)] = joiner.place(segment)
+    number, node = numbers[id(segment)], segment.node
+    told: list[Spoken] = [
+        Spoken(number, node, worker, event)
+        for event, worker in zip(segment.events, assign_workers(segment.events, packs), strict=True)
+    ]
+    told.extend(Spoken(number, node, None, drift) for drift in segment.drift)
+    segment.drain()
+    yield from sorted(told, key=lambda spoken: spoken.item.pos.line)
