@@ -1,0 +1,6 @@
+"""``python -m logscope``."""
+
+from logscope.cli import run
+
+if __name__ == "__main__":
+    run()

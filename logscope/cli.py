@@ -1,0 +1,78 @@
+"""The command line: finds the subcommands, turns errors into one message and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Annotated
+
+import typer
+
+from logscope import __version__, commands
+from logscope.errors import LogscopeError
+
+HELP = "Say from an SGLang server's launch log what happened and where each GiB of each rank went."
+EPILOG = "Example: logscope timeline run.log"
+
+app = typer.Typer(
+    name="logscope",
+    help=HELP,
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"logscope {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Hold what all subcommands share."""
+
+
+def command_names() -> list[str]:
+    """Return the subcommands: one module of ``commands`` each."""
+    return sorted(module.name for module in iter_modules(commands.__path__) if not module.name.startswith("_"))
+
+
+for _name in command_names():
+    import_module(f"logscope.commands.{_name}").register(app)
+
+
+def _with_default_command(arguments: Sequence[str]) -> list[str]:
+    """Put ``timeline`` in front when the first word is a log and no command: no flag is needed for a first use."""
+    first = next(iter(arguments), "")
+    if first in command_names() or first.startswith("--") or first in ("", "-h"):
+        return list(arguments)
+    looks_like_log = first == "-" or os.sep in first or "." in first or os.path.exists(first)  # noqa: PTH110 # any text may come
+    return ["timeline", *arguments] if looks_like_log else list(arguments)
+
+
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit: 0 fine, 1 condition not met, 2 usage or bad patterns, 3 could not judge.
+
+    typer itself exits for what it finds wrong in the words (2) and for a closed pipe.
+    """
+    words = _with_default_command(sys.argv[1:] if arguments is None else arguments)
+    try:
+        app(words or ["--help"])
+    except LogscopeError as error:
+        _complain(str(error))
+        sys.exit(error.exit_code)
+
+
+def _complain(text: str) -> None:
+    sys.stderr.write(f"logscope: {text}\n")

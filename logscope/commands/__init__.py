@@ -1,0 +1,1 @@
+"""One module per subcommand; each has ``register(app)``. Modules that begin with ``_`` are shared."""

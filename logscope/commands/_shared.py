@@ -1,0 +1,157 @@
+"""Options that mean the same in every command, and how a report leaves the program."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+from logscope.errors import UsageError
+from logscope.packcheck import check_packs
+from logscope.packs import Packs, load_packs
+from logscope.reading import Reading
+from logscope.render import find_renderer, renderer_names
+from logscope.report import Report
+from logscope.source import find_sources
+
+Logs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="LOG...",
+        help="Log files (.gz and .zst, too), directories, globs; - is standard input.",
+        show_default=False,
+    ),
+]
+PatternDirs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--patterns", metavar="DIR", help="Use the pattern files of this folder, too. Repeatable.", show_default=False
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format", "-f", metavar="FORMAT", help=f"One of {', '.join(renderer_names())}.", show_default="text"
+    ),
+]
+Outs = Annotated[
+    list[str] | None,
+    typer.Option("--out", "-o", metavar="[FORMAT=]PATH", help="Write to a file, too. Repeatable.", show_default=False),
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no warnings on stderr.")]
+LaunchChoice = Annotated[
+    str, typer.Option("--launch", metavar="N|last|all", help="Which launch of the logs.", show_default="all")
+]
+
+
+def packs_with(pattern_dirs: list[Path] | None) -> Packs:
+    """Read the pattern files; check them if some are the user's."""
+    packs = load_packs(pattern_dirs or [])
+    if pattern_dirs:
+        check_packs(packs)
+    return packs
+
+
+class ReadingBar:
+    """A progress bar on stderr while logs are read, if that is a terminal and the logs are large."""
+
+    SHOWN_FROM_BYTES = 16_000_000
+
+    def __init__(self, paths: list[str], quiet: bool) -> None:
+        sizes = [source.size for source in find_sources(paths)]
+        self._total = None if None in sizes else sum(size or 0 for size in sizes)
+        shown = not quiet and sys.stderr.isatty() and (self._total is None or self._total >= self.SHOWN_FROM_BYTES)
+        columns = (TextColumn("reading"), BarColumn(), DownloadColumn())
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not shown)
+        self._task = self._bar.add_task("reading", total=self._total)
+
+    def __enter__(self) -> ReadingBar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def advance(self, count: int) -> None:
+        """Take note of bytes read."""
+        self._bar.advance(self._task, count)
+
+
+def warn_of_problems(reading: Reading, quiet: bool) -> None:
+    """Say on stderr which logs could be read only in part."""
+    if not quiet:
+        for problem in reading.problems:
+            sys.stderr.write(f"logscope: {problem}\n  what could be read is shown\n")
+
+
+def choose(count: int, choice: str) -> list[int]:
+    """Return the indices of the launches that ``--launch`` names.
+
+    Raises:
+        UsageError: there is no such launch.
+    """
+    if choice == "all":
+        return list(range(count))
+    if choice == "last":
+        return [count - 1]
+    if choice.isdigit() and 1 <= int(choice) <= count:
+        return [int(choice) - 1]
+    has = "is 1 launch" if count == 1 else f"are {count} launches"
+    raise UsageError(f"no launch {choice!r}: there {has}\n  do: --launch takes a number from 1, last or all")
+
+
+def write_report(report: Report, format_name: str | None, outs: list[str] | None, force: bool) -> None:
+    """Render a report to stdout and to the files asked for.
+
+    Raises:
+        UsageError: an unknown format, or a file that exists without ``--force``.
+    """
+    targets = [_target(out, force) for out in outs or []]
+    for name, path in targets:
+        path.write_bytes(find_renderer(name).render(report))
+        sys.stderr.write(f"logscope: wrote {path}\n")
+    if targets and format_name is None:
+        return
+    renderer = find_renderer(format_name or "text")
+    sys.stdout.flush()
+    if format_name in (None, "text"):
+        renderer.show(report)
+        return
+    body = renderer.render(report)
+    if renderer.is_binary and sys.stdout.isatty():
+        raise UsageError(f"{format_name} is binary\n  do: -o {format_name}=FILE")
+    sys.stdout.buffer.write(body)
+    sys.stdout.buffer.flush()
+
+
+def _target(out: str, force: bool) -> tuple[str, Path]:
+    name, separator, rest = out.partition("=")
+    if not separator or name not in renderer_names():
+        path = Path(out)
+        suffix = path.suffix.removeprefix(".")
+        name = {"md": "markdown", "txt": "text", "jsonl": "json"}.get(suffix, suffix)
+        if name not in renderer_names():
+            raise UsageError(
+                f"cannot tell the format of {out}\n  do: -o FORMAT={out}, with one of {', '.join(renderer_names())}"
+            )
+    else:
+        path = Path(rest)
+    return name, writable(path, force)
+
+
+def writable(path: Path, force: bool) -> Path:
+    """Return a path that may be written.
+
+    Raises:
+        UsageError: the file exists and ``--force`` is not given, or its directory does not.
+    """
+    if path.exists() and not force:
+        raise UsageError(f"{path} exists\n  do: add --force to overwrite it")
+    if not path.parent.is_dir():
+        raise UsageError(f"no directory {path.parent}\n  do: create it first")
+    return path

@@ -1,0 +1,123 @@
+"""``logscope events``: every recognised line, for scripts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+
+from logscope.commands import _shared as shared
+from logscope.errors import UsageError
+from logscope.event_stream import FORMATS, write_events
+from logscope.reading import Reading, Spoken, no_launch, stream_events
+
+EventFormat = Annotated[str, typer.Option("--format", "-f", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command(name="events")(events)
+
+
+def events(
+    logs: shared.Logs,
+    format_name: EventFormat = "text",
+    launch: shared.LaunchChoice = "all",
+    rank: Annotated[
+        str | None, typer.Option("--rank", metavar="TAG", help="Only this rank, such as TP3 or 'DP0 TP1'.")
+    ] = None,
+    phase: Annotated[
+        str | None, typer.Option("--phase", metavar="ID", help="Only this phase, such as load_weights.")
+    ] = None,
+    out: shared.Outs = None,
+    force: shared.Force = False,
+    patterns: shared.PatternDirs = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if a known line has an unknown wording.")] = False,
+    quiet: shared.Quiet = False,
+) -> None:
+    """Print every recognised line with its values in base units.
+
+    Example: logscope events run.log -f jsonl
+    """
+    if format_name not in FORMATS:
+        raise UsageError(f"unknown format {format_name!r}\n  do: take one of {', '.join(FORMATS)}")
+    packs = shared.packs_with(patterns)
+    if phase is not None and phase not in packs.phases:
+        raise UsageError(f"unknown phase {phase!r}\n  do: take one of {', '.join(packs.phases)}")
+    targets = [_event_target(text, format_name, force) for text in out or []]
+    with shared.ReadingBar(logs, quiet) as bar, ExitStack() as stack:
+        reading = Reading(packs, on_read=bar.advance)
+        sinks: list[tuple[str, IO[str]]] = [
+            (name, stack.enter_context(path.open("w", encoding="utf-8"))) for name, path in targets
+        ]
+        if not targets:
+            sinks.append((format_name, _stdout()))
+        counter = _Counter(stream_events(logs, reading))
+        write_events(_filtered(_of_launch(counter, launch), rank, phase), sinks)
+    shared.warn_of_problems(reading, quiet)
+    if not counter.events:
+        raise no_launch(logs, reading)
+    if launch.isdigit():
+        shared.choose(counter.launches, launch)
+    if strict and counter.drift:
+        raise typer.Exit(1)
+
+
+def _stdout() -> IO[str]:
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr] # it is a text file
+    return sys.stdout
+
+
+def _event_target(text: str, format_name: str, force: bool) -> tuple[str, Path]:
+    name, separator, rest = text.partition("=")
+    if not separator or name not in FORMATS:
+        name, rest = format_name, text
+    return name, shared.writable(Path(rest), force)
+
+
+class _Counter:
+    """Counts what passes."""
+
+    def __init__(self, stream: Iterator[Spoken]) -> None:
+        self._stream = stream
+        self.events = self.drift = self.launches = 0
+
+    def __iter__(self) -> Iterator[Spoken]:
+        for spoken in self._stream:
+            self.launches = max(self.launches, spoken.launch)
+            if spoken.is_drift:
+                self.drift += 1
+            else:
+                self.events += 1
+            yield spoken
+
+
+def _of_launch(stream: Iterable[Spoken], choice: str) -> Iterator[Spoken]:
+    if choice == "all":
+        yield from stream
+    elif choice.isdigit():
+        yield from (spoken for spoken in stream if spoken.launch == int(choice))
+    elif choice == "last":
+        held: list[Spoken] = []
+        for spoken in stream:
+            if held and spoken.launch > held[0].launch:
+                held.clear()
+            if not held or spoken.launch == held[0].launch:
+                held.append(spoken)
+        yield from held
+    else:
+        raise UsageError(f"no launch {choice!r}\n  do: --launch takes a number from 1, last or all")
+
+
+def _filtered(stream: Iterable[Spoken], rank: str | None, phase: str | None) -> Iterator[Spoken]:
+    tag = " ".join(rank.upper().split()) if rank else None
+    for spoken in stream:
+        own = spoken.item.rank.tag.upper()
+        if tag is not None and tag != own and tag not in own.split():
+            continue
+        if phase is None or spoken.phase == phase:
+            yield spoken

@@ -1,0 +1,122 @@
+"""Write events as they come: text for people, jsonl and csv for programs. Nothing is held back."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Protocol
+
+from logscope.frames import plain
+from logscope.model import Event, Value
+from logscope.reading import Spoken
+from logscope.units import Quantity, count_text, gib, seconds_text
+
+COLUMNS = ("launch", "file", "line", "time", "node", "rank", "worker", "phase", "event", "values", "resolution")
+
+
+class _Writer(Protocol):
+    def write(self, spoken: Spoken) -> None:
+        """Write one event or drift."""
+
+
+def write_events(stream: Iterable[Spoken], sinks: Sequence[tuple[str, IO[str]]]) -> None:
+    """Write every event to every (format, file)."""
+    writers = [_WRITERS[name](file) for name, file in sinks]
+    for spoken in stream:
+        for writer in writers:
+            writer.write(spoken)
+
+
+def event_object(spoken: Spoken) -> dict[str, object]:
+    """Return an event as the jsonl contract has it; a drift has ``event`` null, ``drift`` and ``text``."""
+    item = spoken.item
+    row: dict[str, object] = {
+        "launch": spoken.launch,
+        "file": item.pos.file,
+        "line": item.pos.line,
+        "time": item.time or item.outer_time,
+        "node": spoken.node,
+        "rank": item.rank.tag or None,
+        "worker": spoken.worker,
+        "phase": spoken.phase,
+        "event": None,
+        "values": {},
+        "resolution": {},
+    }
+    if isinstance(item, Event):
+        row["event"] = item.pattern.id
+        row["values"] = {name: plain(value) for name, value in item.values.items()}
+        row["resolution"] = {
+            name: value.resolution for name, value in item.values.items() if isinstance(value, Quantity)
+        }
+    else:
+        row |= {"drift": list(item.patterns), "text": item.text}
+    return row
+
+
+class _Jsonl:
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, spoken: Spoken) -> None:
+        self._file.write(json.dumps(event_object(spoken), ensure_ascii=False) + "\n")
+
+
+class _Csv:
+    def __init__(self, file: IO[str]) -> None:
+        self._rows = csv.DictWriter(file, (*COLUMNS, "drift", "text"), lineterminator="\n")
+        self._rows.writeheader()
+
+    def write(self, spoken: Spoken) -> None:
+        row = event_object(spoken)
+        for name in ("values", "resolution"):
+            row[name] = json.dumps(row[name], ensure_ascii=False)
+        row["drift"] = " ".join(spoken.item.patterns) if not isinstance(spoken.item, Event) else ""
+        self._rows.writerow(row)
+
+
+class _Text:
+    """One line an event: where, when, who, what, and the values with their units."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+        self._launch = 0
+
+    def write(self, spoken: Spoken) -> None:
+        item = spoken.item
+        if spoken.launch != self._launch:
+            self._file.write(f"launch {spoken.launch}: {item.pos.file}\n")
+            self._launch = spoken.launch
+        who = " ".join(part for part in (item.rank.tag, "draft" if spoken.worker == "draft" else "") if part)
+        if isinstance(item, Event):
+            what = f"{item.pattern.id}  {values_text(item.values)}"
+        else:
+            what = f"UNKNOWN WORDING of {', '.join(item.patterns)}: {item.text[:200]}"
+        self._file.write(
+            f"{item.pos.line:>6}  {item.time or item.outer_time or '':<19}  {who:<8}  {what}".rstrip() + "\n"
+        )
+
+
+def values_text(values: Mapping[str, Value]) -> str:
+    """Write values for people: memory in GiB, short names."""
+    return "  ".join(f"{_short_name(name)}={_value_text(name, value)}" for name, value in values.items())
+
+
+def _short_name(name: str) -> str:
+    return name.removesuffix("_bytes").removesuffix("_s") if name != "bytes" else name
+
+
+def _value_text(name: str, value: Value) -> str:
+    if isinstance(value, Quantity):
+        if name.endswith("_bytes"):
+            return f"{gib(value.value, value.resolution)}GiB" if value.resolution > 1 else f"{count_text(value.value)}B"
+        if name.endswith("_s"):
+            return f"{seconds_text(value.value, value.resolution)}s"
+        return count_text(value.value) if value.value == int(value.value) else f"{value.value:g}"
+    shown = value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
+    return shown if len(shown) <= 120 else f"{shown[:117]}..."
+
+
+_WRITERS: Mapping[str, type[_Jsonl] | type[_Csv] | type[_Text]] = {"csv": _Csv, "jsonl": _Jsonl, "text": _Text}
+FORMATS = tuple(_WRITERS)

@@ -1,0 +1,23 @@
+"""CSV for spreadsheets: the flat rows, base units, one header line."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from logscope.errors import UsageError
+from logscope.report import Report
+
+NAME = "csv"
+IS_BINARY = False
+
+
+def render(report: Report) -> bytes:
+    """Return the report's records; what is not known is empty."""
+    if report.records is None:
+        raise UsageError(f"{report.command} has no flat rows for csv\n  do: -f json")
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(report.records.schema), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(report.records.rows)
+    return buffer.getvalue().encode("utf-8")

@@ -1,0 +1,51 @@
+"""Markdown for tickets and pull requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from logscope.render._shared import cell_text, number_text
+from logscope.report import Bars, Report, Table, Text
+
+NAME = "markdown"
+IS_BINARY = False
+
+
+def render(report: Report) -> bytes:
+    """Return the report's sections as GitHub-flavoured markdown."""
+    parts = []
+    for section in report.sections:
+        if isinstance(section, Text):
+            parts.append("\n".join(_text(section)))
+        elif isinstance(section, Table):
+            parts.append("\n".join(_table(section)))
+        else:
+            parts.append("\n".join(_bars(section)))
+    return ("\n\n".join(parts) + "\n").encode("utf-8")
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "\\`")
+
+
+def _text(text: Text) -> Iterator[str]:
+    for line in text.lines:
+        yield f"**{_escape(line)}**" if text.style in ("headline", "good", "bad") else f"{_escape(line)}  "
+
+
+def _table(table: Table) -> Iterator[str]:
+    if table.title:
+        yield f"{_escape(table.title)}:\n"
+    yield f"| {' | '.join(column.title for column in table.columns)} |"
+    yield f"|{'|'.join('---:' if column.unit != 'text' else '---' for column in table.columns)}|"
+    for row in table.rows:
+        cells = [_escape(cell_text(cell, column.unit)) for cell, column in zip(row.cells, table.columns, strict=True)]
+        cells[0] = f"&emsp;{cells[0]}" if row.is_detail else cells[0]
+        cells = [f"**{cell}**" if row.mark and cell else cell for cell in cells]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _bars(bars: Bars) -> Iterator[str]:
+    yield f"{_escape(bars.title)}: " + " → ".join(
+        f"{_escape(label)} {number_text(number, bars.unit)}" for label, number in bars.rows
+    )

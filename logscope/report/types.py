@@ -1,0 +1,92 @@
+"""What a command has to say, before any format: sentences, tables, bars, and the data behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from logscope.units import Quantity
+
+CellUnit = Literal["text", "bytes", "s", "count"]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The smallest and the largest of several printed numbers; one number where they agree within their resolution."""
+
+    low: Quantity
+    high: Quantity
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both can stand for one true value."""
+        return self.low.meets(self.high)
+
+
+Cell = str | int | Quantity | Range | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its title, what its numbers are, and whether it may be left out where space is short."""
+
+    title: str
+    unit: CellUnit = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """One row; ``is_detail`` rows belong to the row above them, ``mark`` makes one stand out."""
+
+    cells: tuple[Cell, ...]
+    is_detail: bool = False
+    mark: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table for people."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[TableRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Amounts to draw as bars, longest = full width."""
+
+    title: str
+    unit: CellUnit
+    rows: tuple[tuple[str, Quantity], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Lines of text; ``style`` is a hint: the first sentence, a warning, or an aside."""
+
+    lines: tuple[str, ...]
+    style: Literal["headline", "good", "bad", "warning", "aside", "plain"] = "plain"
+
+
+Section = Text | Table | Bars
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Flat rows for spreadsheets and data frames; ``schema`` is column -> (dtype, meaning)."""
+
+    name: str
+    schema: Mapping[str, tuple[str, str]]
+    rows: Sequence[Mapping[str, str | int | float | bool | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that a command says: ``sections`` for people, ``data`` for programs (JSON), ``records`` for tables of data."""
+
+    command: str
+    sections: tuple[Section, ...]
+    data: Mapping[str, object]
+    records: Records | None = field(default=None)

@@ -1,0 +1,217 @@
+"""Sentences and short texts that several reports share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from logscope.clock import seconds_between
+from logscope.model import Launch, Pos
+from logscope.packs import Packs
+from logscope.rank import Rank
+from logscope.timeline import PhaseRow, event_time, phase_rows
+from logscope.units import Quantity, count_text, gib
+
+_LONGEST_REASON = 240
+
+
+def headline(launch: Launch, packs: Packs) -> str:
+    """Return the one sentence that says how a launch went, with numbers and the line that shows it."""
+    say = {"ready": _ready, "failed": _failed, "cut": _cut, "hung": _unfinished, "running": _unfinished}
+    sentence = say[launch.outcome.kind](launch, packs)
+    return f"{name_of(launch)}: {sentence}"
+
+
+def name_of(launch: Launch) -> str:
+    """Return what a launch is called: its file, or files, and its number where a file holds several."""
+    names = [f"{node.file} ({node.origin})" if node.origin else node.file for node in launch.nodes]
+    return ", ".join("standard input" if name == "-" else name for name in dict.fromkeys(names))
+
+
+def _ready(launch: Launch, _: Packs) -> str:
+    parts = [f"ready{_after(launch, launch.outcome.evidence[0])}"]
+    if launch.ranks:
+        parts.append("1 rank" if len(launch.ranks) == 1 else f"{len(launch.ranks)} ranks")
+    tokens = capacity(launch)
+    if tokens is not None:
+        kv = kv_cache(launch)
+        parts.append(f"{count_text(tokens.value)} tokens of KV cache{f' ({kv})' if kv else ''}")
+    left = left_free(launch)
+    if left:
+        parts.append(f"{left.replace(' per rank', '')} left free{' per rank' if 'per rank' in left else ''}")
+    sentence = f"{parts[0]}: {', '.join(parts[1:])}." if len(parts) > 1 else f"{parts[0]}."
+    if launch.ended is None:
+        return sentence
+    where = f" ({where_of(launch, launch.ended.evidence[0])})" if launch.ended.evidence else ""
+    if launch.ended.kind == "stopped":
+        return f"{sentence} It was stopped later{where}."
+    return f"{sentence} It died later: {clip(launch.ended.reason or '')}{where}."
+
+
+def _failed(launch: Launch, _: Packs) -> str:
+    outcome = launch.outcome
+    where = f" ({where_of(launch, outcome.evidence[0])})" if outcome.evidence else ""
+    on = f" on {ranks_text(outcome.ranks, launch.ranks)}" if outcome.ranks else ""
+    reason = clip(outcome.reason or "").rstrip(".")
+    return f"failed{_after(launch, outcome.evidence[0])}{on}: {reason}{where}."
+
+
+def _cut(launch: Launch, packs: Packs) -> str:
+    last = last_step(launch, packs)
+    if any(event.pattern.opens_launch for event in launch.events) or launch.events[0].pattern.edge == "begin":
+        return f"the log is cut: it ends inside a line ({where_of(launch, launch.outcome.evidence[0])}), {last}."
+    return f"the log shows only a part of the launch: not how it began, and neither that it was ready nor that it failed; {last}."
+
+
+def _unfinished(launch: Launch, packs: Packs) -> str:
+    state = (
+        "hung: silent for longer than asked"
+        if launch.outcome.kind == "hung"
+        else "neither ready nor failed when the log ends"
+    )
+    return f"{state}; {last_step(launch, packs)}."
+
+
+def last_step(launch: Launch, packs: Packs) -> str:
+    """Say how far the launch got: the phase that is open, or the last one that ended."""
+    rows = [row for row in phase_rows(launch) if row.phase != "gap"]
+    opened = [row for row in rows if row.is_open]
+    if opened:
+        last = opened[-1]
+        same = tuple(row.rank for row in opened if row.phase == last.phase)
+        where = f" ({where_of(launch, last.begin.pos)})" if last.begin else ""
+        return f"{phase_title(last, packs)} is open on {ranks_text(same, launch.ranks)}{where}{_progress(launch)}"
+    if rows:
+        end = rows[-1].end
+        where = f" ({where_of(launch, end.pos)})" if end else ""
+        return f"the last phase that ended is {phase_title(rows[-1], packs)}{where}"
+    return f"the last line that is known is {launch.events[-1].pattern.id} ({where_of(launch, launch.events[-1].pos)})"
+
+
+def _progress(launch: Launch) -> str:
+    """Say what the last progress bar shows, if the log ends with one."""
+    last = launch.events[-1]
+    done, total, free = last.quantity("done"), last.quantity("total"), last.quantity("avail_mem_bytes")
+    if last.pattern.said_by != "bar" or done is None or total is None:
+        return ""
+    left = f", {gib(free.value, free.resolution)} GiB free" if free is not None else ""
+    return f", at {count_text(done.value)} of {count_text(total.value)}{left}"
+
+
+def where_of(launch: Launch, pos: Pos) -> str:
+    """Write a position: the line alone where the launch is in one file, which the sentence names already."""
+    return str(pos) if len({node.file for node in launch.nodes}) > 1 else f"line {pos.line}"
+
+
+def phase_title(row: PhaseRow, packs: Packs) -> str:
+    """Name a phase for people: "Capture graphs: decode", "Load weights (draft)"."""
+    title = packs.phases[row.phase].title
+    if row.kind:
+        return f"{title}: {row.kind}"
+    return f"{title} (draft)" if row.worker == "draft" else title
+
+
+def _after(launch: Launch, stop: Pos) -> str:
+    """Say after what time something happened, where the clock tells."""
+    seconds = elapsed_until(launch, stop)
+    return f" after {duration_text(seconds)}" if seconds is not None else ""
+
+
+def elapsed_until(launch: Launch, stop: Pos) -> float | None:
+    """Return the seconds from the first clock of a launch to the last clock at or before a line."""
+    times = [
+        event_time(event) for event in launch.events if event.pos.file == stop.file and event.pos.line <= stop.line
+    ]
+    clocks = [clock for clock in times if clock is not None]
+    seconds = seconds_between(clocks[0], clocks[-1]) if len(clocks) > 1 else None
+    return seconds if seconds is None or seconds >= 0 else None
+
+
+def duration_text(seconds: float) -> str:
+    """Write a duration by the clock: "12 s", "9 min 43 s", "1 h 02 min"."""
+    whole = round(seconds)
+    if whole < 100:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def capacity(launch: Launch) -> Quantity | None:
+    """Return the token capacity of one model replica: the smallest that any rank states."""
+    for name in ("max_total_num_tokens", "tokens"):
+        pairs = zip(launch.events, launch.workers, strict=True)
+        stated = [
+            number for event, worker in pairs if worker != "draft" and (number := event.quantity(name)) is not None
+        ]
+        if stated:
+            return min(stated, key=lambda number: number.value)
+    return None
+
+
+def kv_cache(launch: Launch) -> str:
+    """Say how large the KV cache of the target is on each rank; empty where no line says it."""
+    sizes: dict[Rank, Quantity] = {}
+    for event, worker in zip(launch.events, launch.workers, strict=True):
+        for field in event.pattern.fields.values():
+            number = event.quantity(field.result)
+            if field.item == "KV cache" and number is not None and worker == "target":
+                sizes[event.rank] = sizes.get(event.rank, Quantity(0, 0)) + number
+    return per_rank_text(list(sizes.values()))
+
+
+def left_free(launch: Launch) -> str:
+    """Say how much memory is free on each rank at the end of the launch; empty where no line says it."""
+    last: dict[Rank, Quantity] = {}
+    for event in launch.events:
+        free = event.quantity("avail_mem_bytes")
+        if free is not None and event.pattern.said_by in ("every rank", "rank 0"):
+            last[event.rank] = free
+    return per_rank_text(list(last.values()))
+
+
+def per_rank_text(numbers: Sequence[Quantity]) -> str:
+    """Write what each rank has: one figure where they agree, else the range."""
+    if not numbers:
+        return ""
+    low, high = min(numbers, key=lambda n: n.value), max(numbers, key=lambda n: n.value)
+    each = " per rank" if len(numbers) > 1 else ""
+    if low.meets(high):
+        return f"{gib(low.value, low.resolution)} GiB{each}"
+    return f"{gib(low.value, low.resolution)}..{gib(high.value, high.resolution)} GiB{each}"
+
+
+def ranks_text(ranks: Iterable[Rank], all_ranks: Sequence[Rank]) -> str:
+    """Name ranks shortly: "all 8 ranks", "TP0, TP7", "TP1..TP6"; the single rank without a tag is "1 rank"."""
+    own = sorted(set(ranks))
+    if len(own) == len(all_ranks) > 1:
+        return f"all {len(own)} ranks" if len(own) > 2 else "both ranks"
+    if [rank.tag for rank in own] == [""]:
+        return "1 rank"
+    if len(own) == len(all_ranks) == 1:
+        return f"1 rank ({own[0].label})"
+    return ", ".join(_runs(own))
+
+
+def _runs(ranks: Sequence[Rank]) -> list[str]:
+    """Fold neighbours that differ in their last number only."""
+    runs: list[list[Rank]] = []
+    for rank in ranks:
+        if runs and _follows(runs[-1][-1], rank):
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    return [
+        f"{run[0].label}..{run[-1].label}" if len(run) > 2 else ", ".join(rank.label for rank in run) for run in runs
+    ]
+
+
+def _follows(earlier: Rank, later: Rank) -> bool:
+    if earlier.tp is None or later.tp is None or later.tp != earlier.tp + 1:
+        return False
+    return (earlier.node, earlier.dp, earlier.pp) == (later.node, later.dp, later.pp)
+
+
+def clip(text: str, limit: int = _LONGEST_REASON) -> str:
+    """Shorten a text to one line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 3].rstrip()}..."
