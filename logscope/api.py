@@ -11,7 +11,7 @@ from typing import overload
 from logscope.events import Recogniser
 from logscope.frames import Frames
 from logscope.model import Ended, Launch, OutcomeKind
-from logscope.packcheck import check_packs
+from logscope.packcheck import load_checked_packs
 from logscope.packs import Packs, load_packs
 from logscope.rank import Rank
 from logscope.reading import Reading, read_launches
@@ -41,9 +41,8 @@ def read(
     Raises:
         logscope.LogscopeError: a log is missing or unreadable, holds no launch, or a pattern file is refused.
     """
-    packs = load_packs([Path(path) for path in _several(patterns)])
-    if _several(patterns):
-        check_packs(packs)
+    folders = [Path(path) for path in _several(patterns)]
+    packs = load_checked_packs(folders)[0] if folders else load_packs()
     reading = Reading(packs, silence_s=silence_s)
     found = read_launches([os.fspath(path) for path in _several(paths)], reading, Recogniser(packs, dense=serving))
     return Launches(found, packs, tuple(str(problem) for problem in reading.problems))

@@ -35,7 +35,7 @@ def event_object(spoken: Spoken) -> dict[str, object]:
         "launch": spoken.launch,
         "file": item.pos.file,
         "line": item.pos.line,
-        "time": item.time or item.outer_time,
+        "time": item.clock,
         "node": spoken.node,
         "rank": item.rank.tag or None,
         "worker": spoken.worker,
@@ -93,9 +93,7 @@ class _Text:
             what = f"{item.pattern.id}  {values_text(item.values)}"
         else:
             what = f"UNKNOWN WORDING of {', '.join(item.patterns)}: {item.text[:200]}"
-        self._file.write(
-            f"{item.pos.line:>6}  {item.time or item.outer_time or '':<19}  {who:<8}  {what}".rstrip() + "\n"
-        )
+        self._file.write(f"{item.pos.line:>6}  {item.clock or '':<19}  {who:<8}  {what}".rstrip() + "\n")
 
 
 def values_text(values: Mapping[str, Value]) -> str:
@@ -113,7 +111,7 @@ def _value_text(name: str, value: Value) -> str:
             return f"{gib(value.value, value.resolution)}GiB" if value.resolution > 1 else f"{count_text(value.value)}B"
         if name.endswith("_s"):
             return f"{seconds_text(value.value, value.resolution)}s"
-        return count_text(value.value) if value.value == int(value.value) else f"{value.value:g}"
+        return f"{value.value:.0f}" if value.value == int(value.value) else f"{value.value:g}"
     shown = value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
     return shown if len(shown) <= 120 else f"{shown[:117]}..."
 

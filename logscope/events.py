@@ -108,17 +108,24 @@ def printed_values(line: LogLine, pattern: Pattern, form: Form) -> dict[str, str
         return None
     if match is None:
         return None
-    end = len(line.text)
-    return {
-        name: text
-        for name, text in match.groupdict().items()
-        if text is not None and (line.whole or match.end(name) < end or _survives_cut(pattern, name))
-    }
+    printed = {name: text for name, text in match.groupdict().items() if text is not None}
+    if line.whole:
+        return printed
+    at_the_cut = [name for name in printed if match.end(name) == len(line.text)]
+    return printed | {name: _until_cut(pattern.fields.get(name), printed.pop(name)) for name in at_the_cut}
 
 
-def _survives_cut(pattern: Pattern, name: str) -> bool:
-    field = pattern.fields.get(name)
-    return field is not None and field.unit in ("args", "command")
+def _until_cut(field: Field | None, text: str) -> str:
+    """Return what is sure of a value that touches the cut end of a file: nothing, or the whole words of a command.
+
+    ``server_args`` stay: they tell by their brackets where they are cut.
+    """
+    if field is not None and field.unit == "args":
+        return text
+    if field is None or field.unit != "command":
+        return ""
+    words = text.split(" ")[:-1]
+    return " ".join(words[:-1] if words and words[-1].startswith("--") else words)
 
 
 def _read_pairs(line: LogLine, pattern: Pattern, form: Form, pairs: Pairs) -> dict[str, str] | None:
@@ -180,7 +187,8 @@ def _rank(tags: str) -> Rank:
 
 def _event(line: LogLine, pattern: Pattern, form: Form, values: Mapping[str, Value]) -> Event:
     text = line.text[:_TEXT_KEPT] if pattern.ends else ""
-    return Event(line.pos, line.time, _rank(line.tags), pattern, form, values, line.outer_time, line.origin, text)
+    rank = _rank(line.tags)
+    return Event(line.pos, line.time, rank, pattern, form, values, line.outer_time, line.origin, text, line.whole)
 
 
 def _drift(line: LogLine, patterns: Sequence[Pattern]) -> Drift:

@@ -13,7 +13,7 @@ from logscope.ledger import LedgerRow, build_ledger
 from logscope.model import Drift, Event, Launch, Value
 from logscope.packs import Packs
 from logscope.server_args import ArgValue, Command, ServerArgs
-from logscope.timeline import PhaseRow, event_time, phase_rows, timeline_rows
+from logscope.timeline import PhaseRow, phase_rows, timeline_rows
 from logscope.units import Quantity
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def _events(launch: Launch, _: Packs) -> Iterator[Row]:
             "worker": worker,
             "phase": item.pattern.phase if isinstance(item, Event) else None,
             "event": item.pattern.id if isinstance(item, Event) else None,
-            "time": item.time or item.outer_time,
+            "time": item.clock,
             "values": json.dumps({k: plain(v) for k, v in item.values.items()}) if isinstance(item, Event) else None,
             "drift": None if isinstance(item, Event) else " ".join(item.patterns),
             "text": None if is_event else item.text,
@@ -289,8 +289,8 @@ def _phase(launch: Launch, row: PhaseRow) -> Row:
         "worker": row.worker,
         "phase": row.phase,
         "kind": row.kind,
-        "begin_time": event_time(row.begin) if row.begin else None,
-        "end_time": event_time(row.end) if row.end else None,
+        "begin_time": row.begin.clock if row.begin else None,
+        "end_time": row.end.clock if row.end else None,
         "duration_s": _value(row.duration),
         "duration_resolution_s": _step(row.duration),
         "duration_from": row.duration_from,

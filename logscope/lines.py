@@ -86,18 +86,18 @@ def read_lines(
 
 def _candidates(blocks: Iterable[bytes], gate: Gate, state: ReadState) -> Iterator[tuple[int, bytes, bool]]:
     """Yield (line number, bytes, whether its line end was seen) of the lines that hold a literal or are asked for by ``follow``."""
-    carry = b""
+    carry, in_long_line = b"", False
     for block in blocks:
         cut = block.rfind(b"\n") + 1
         if cut == 0:
             carry += block
             if len(carry) > LONGEST_LINE:
                 yield from _scan(carry, gate, state, ended=False)
-                carry = b""
+                carry, in_long_line = b"", True
             continue
         yield from _scan(carry + block[:cut], gate, state, ended=True)
-        carry = block[cut:]
-    if carry:
+        carry, in_long_line = block[cut:], False
+    if carry or in_long_line:
         yield from _scan(carry, gate, state, ended=False)
         state.lines += 1
         state.ends_whole = False
@@ -140,7 +140,7 @@ class _Peeler:
 
     def __init__(self, name: str, envelope: Envelope, gate: Gate, everything: bool) -> None:
         self._name, self._envelope, self._gate, self._everything = name, envelope, gate, everything
-        self._partial: dict[str, LogLine] = {}
+        self._partial: dict[tuple[str, str], LogLine] = {}
         self._open: dict[str, _OpenBlock] = {}
         self._closed: dict[str, tuple[int, str]] = {}
 
@@ -156,11 +156,12 @@ class _Peeler:
                 text = noise.regex.sub("", text)
         line = LogLine(Pos(self._name, number), text.rstrip("\r\n"), whole=ended)
         line, is_partial = peel_outer(line, self._envelope)
-        earlier = self._partial.pop(line.origin, None)
+        said_by = (line.origin, line.stream)
+        earlier = self._partial.pop(said_by, None)
         if earlier is not None:
             line = replace(line, pos=earlier.pos, text=earlier.text + line.text)
         if is_partial and len(line.text) < LONGEST_LINE:
-            self._partial[line.origin] = line
+            self._partial[said_by] = line
             return
         yield from self._split(line)
 
@@ -175,7 +176,7 @@ class _Peeler:
         for index, piece in enumerate(pieces):
             whole = line.whole or index < len(pieces) - 1
             is_wanted = self._everything or bool(self._open) or len(pieces) == 1
-            if not is_wanted and not self._gate.literals_in(piece):
+            if not is_wanted and not (piece and self._gate.literals_in(piece)):
                 continue
             segments = split_at_prefixes(piece, self._envelope)
             for place, (tags, time, text, prefixed) in enumerate(segments):
@@ -196,6 +197,8 @@ class _Peeler:
         if begins is not None:
             self._open[message.origin] = self._opened(begins, message, opened)
             return message
+        if message.prefixed and message.text.endswith(":"):  # announces the traceback that follows
+            self._closed[message.origin] = (message.pos.line, message.tags)
         if opened is None or message.prefixed:
             return message
         opened.lines += 1
@@ -234,7 +237,7 @@ class _OpenBlock:
 def peel_outer(line: LogLine, envelope: Envelope) -> tuple[LogLine, bool]:
     """Take off what other programs put in front; return the line and whether it goes on in the next one."""
     text, is_partial = line.text, False
-    outer_time, origin = line.outer_time, line.origin
+    outer_time, origin, stream = line.outer_time, line.origin, line.stream
     for _ in range(_LONGEST_PEEL):
         match = next((found for prefix in envelope.outer if (found := prefix.regex.match(text))), None)
         if match is None or match.end() == 0:
@@ -242,9 +245,10 @@ def peel_outer(line: LogLine, envelope: Envelope) -> tuple[LogLine, bool]:
         groups = match.groupdict()
         outer_time = groups.get("time") or outer_time
         origin = " ".join(part for part in (origin, (groups.get("origin") or "").strip()) if part)
+        stream = groups.get("stream") or stream
         is_partial = is_partial or bool(groups.get("partial"))
         text = text[match.end() :]
-    return replace(line, text=text, outer_time=outer_time, origin=origin), is_partial
+    return replace(line, text=text, outer_time=outer_time, origin=origin, stream=stream), is_partial
 
 
 def split_at_prefixes(text: str, envelope: Envelope) -> list[tuple[str, str | None, str, bool]]:
@@ -268,8 +272,6 @@ def split_at_prefixes(text: str, envelope: Envelope) -> list[tuple[str, str | No
 
 def _prefixes(text: str, envelope: Envelope) -> list[re.Match[str]]:
     """Return the matches of SGLang's prefix forms, in order, without overlaps; the earlier form wins."""
-    if "[" not in text:
-        return []
     found: list[re.Match[str]] = []
     for prefix in envelope.sglang:
         for match in prefix.regex.finditer(text):

@@ -34,8 +34,9 @@ class LogLine:
     """One message: a piece of a physical line, without the prefixes and with secrets redacted.
 
     ``time`` is SGLang's own clock and ``outer_time`` that of a container or supervisor, as printed. ``origin`` is who said it, where a
-    prefix tells (a pod, a container, a task, an actor). ``whole`` is False for the last line of a file that has no line end: it may be
-    cut anywhere. ``block`` names a block (a traceback) that the line is inside of, ``closes`` one that it is the last line of.
+    prefix tells (a pod, a container, a task, an actor), ``stream`` which of its output streams. ``whole`` is False for the
+    last line of a file that has no line end: it may be cut anywhere. ``block`` names a block (a traceback) that the line is inside of,
+    ``closes`` one that it is the last line of.
     """
 
     pos: Pos
@@ -48,11 +49,16 @@ class LogLine:
     whole: bool = True
     block: str | None = None
     closes: str | None = None
+    stream: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One recognised message. ``values`` are in base units, by result name. Which worker it is about only the launch knows."""
+    """One recognised message. ``values`` are in base units, by result name. Which worker it is about only the launch knows.
+
+    ``time`` and ``outer_time`` are as in ``LogLine``; ``clock`` is the one of them that the launch goes by. ``whole`` is False at the
+    end of a file without a line end: the line may have gone on, and its wording may be another.
+    """
 
     pos: Pos
     time: str | None
@@ -63,6 +69,8 @@ class Event:
     outer_time: str | None = None
     origin: str = ""
     text: str = ""
+    whole: bool = True
+    clock: str | None = None
 
     def quantity(self, name: str) -> Quantity | None:
         """Return a number by its result name, None where it was not printed."""
@@ -87,6 +95,11 @@ class Drift:
     outer_time: str | None = None
     origin: str = ""
     cut: bool = False
+
+    @property
+    def clock(self) -> str | None:
+        """The time as printed, by whichever clock the line has."""
+        return self.time or self.outer_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +156,9 @@ class ReleaseRange:
 
     def __str__(self) -> str:
         if self.empty:
-            return "no single release"
-        if self.since is None and self.until is None:
-            return "any release"
-        since = f"{self.since} or later" if self.since else ""
-        return ", ".join(part for part in (since, f"before {self.until}" if self.until else "") if part)
+            return "no single release has all of it"
+        bounds = (f">={self.since}" if self.since else "", f"<{self.until}" if self.until else "")
+        return ", ".join(bound for bound in bounds if bound) or "any"
 
 
 @dataclass(frozen=True, slots=True)

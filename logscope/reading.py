@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from logscope.clock import seconds_between
 from logscope.errors import NoLaunchError, SourceError
 from logscope.events import Recogniser
-from logscope.launch import NodeJoiner, NodeLog, Segment, assign_workers, build_launches, split_streams
+from logscope.launch import NodeJoiner, NodeLog, Segment, assign_workers, build_launches, on_one_clock, split_streams
 from logscope.lines import ReadState, peel_outer, split_at_prefixes
 from logscope.model import Drift, Event, Launch, LogLine, Pos, Worker
 from logscope.packs import Packs
@@ -23,12 +23,14 @@ class Reading:
     """How to read, and what went wrong on the way: a damaged file is read as far as it goes.
 
     ``silence_s``: silence from which on an unfinished launch counts as hung. ``on_read``: told the bytes taken from files.
+    ``problems``: logs that could be read in part only; ``foreign``: logs without a launch, and why.
     """
 
     packs: Packs
     silence_s: float | None = None
     on_read: Callable[[int], None] | None = None
     problems: list[SourceError] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
 
 
 def read_launches(paths: Sequence[str], reading: Reading, recogniser: Recogniser | None = None) -> list[Launch]:
@@ -55,13 +57,17 @@ def no_launch(names: Sequence[str], reading: Reading) -> SourceError | NoLaunchE
     """Return the error for logs in which nothing was recognised."""
     if reading.problems:
         return reading.problems[-1]
-    where = ", ".join("standard input" if name == "-" else name for name in names[:3]) + (
-        ", ..." if len(names) > 3 else ""
-    )
+    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    what = reading.foreign[0] if reading.foreign else f"no SGLang launch in {shown_name(names[0])}"
     return NoLaunchError(
-        f"no SGLang launch in {where}: no line is one that a launching server prints\n"
+        f"{what}{more}\n"
         "  do: give the server's stderr from its start (2>&1 | tee run.log); `logscope patterns try LINE` tests one line"
     )
+
+
+def shown_name(name: str) -> str:
+    """Return what a log is called in sentences."""
+    return "standard input" if name == "-" else name
 
 
 def _read_segments(source: Source, reading: Reading, recogniser: Recogniser) -> list[NodeLog]:
@@ -76,7 +82,14 @@ def _read_segments(source: Source, reading: Reading, recogniser: Recogniser) -> 
         is_last = not any(other.origin == segment.origin and other.first_line > segment.first_line for other in closed)
         segment.close(state.lines if is_last else segment.last_line)
     damaged = len(reading.problems) > before
+    if not any(segment.events for segment in closed) and not damaged:
+        reading.foreign.append(_why_foreign(source.name, state))
     return [_node_log(segment, closed, source, state, damaged, reading) for segment in closed]
+
+
+def _why_foreign(name: str, state: ReadState) -> str:
+    why = "no line is one that a launching server prints" if state.tail else "it is empty"
+    return f"no SGLang launch in {shown_name(name)}: {why}"
 
 
 def _node_log(
@@ -155,6 +168,7 @@ def stream_events(paths: Sequence[str], reading: Reading, dense: bool = True) ->
     joiner = NodeJoiner()
     for source in find_sources(paths):
         numbers: dict[int, int] = {}
+        before = joiner.placed
         state = ReadState()
         items = _items(source, reading, recogniser, state)
         for segment, is_closed in split_streams(reading.packs, source.name, items):
@@ -163,6 +177,8 @@ def stream_events(paths: Sequence[str], reading: Reading, dense: bool = True) ->
                 yield from _give_out(segment, numbers, joiner, reading.packs)
             if is_closed:
                 numbers.pop(id(segment), None)
+        if joiner.placed == before and not reading.problems:
+            reading.foreign.append(_why_foreign(source.name, state))
 
 
 def _give_out(segment: Segment, numbers: dict[int, int], joiner: NodeJoiner, packs: Packs) -> Iterator[Spoken]:
@@ -171,10 +187,9 @@ def _give_out(segment: Segment, numbers: dict[int, int], joiner: NodeJoiner, pac
         return
     if id(segment) not in numbers:
         numbers[id(segment)] = joiner.place(segment)
-    number, node = numbers[id(segment)], segment.node
+    number, node, events = numbers[id(segment)], segment.node, on_one_clock(segment.events)
     told: list[Spoken] = [
-        Spoken(number, node, worker, event)
-        for event, worker in zip(segment.events, assign_workers(segment.events, packs), strict=True)
+        Spoken(number, node, worker, event) for event, worker in zip(events, assign_workers(events, packs), strict=True)
     ]
     told.extend(Spoken(number, node, None, drift) for drift in segment.drift)
     segment.drain()

@@ -7,17 +7,24 @@ from __future__ import annotations
 
 import codecs
 import glob
-import gzip
+import io
 import re
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, Protocol, cast
 
 from logscope.errors import MissingExtraError, SourceError
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
+
 BLOCK_BYTES = 1 << 20
+_PACKED_BYTES = 1 << 14  # read at once from compressed files: a log may shrink a hundredfold
 STDIN = "-"
 _LOG_NAME = re.compile(r"\.(log|txt|out|err|stdout|stderr)([.-]\d+)?(\.gz|\.zst)?$", re.IGNORECASE)
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -48,10 +55,10 @@ def find_sources(paths: Sequence[str]) -> list[Source]:
     Raises:
         SourceError: a path does not exist, a directory or glob holds no log.
     """
-    found: dict[str, Source] = {}
+    found: dict[Path | None, Source] = {}
     for typed in paths:
         for source in _expand(typed):
-            found.setdefault(source.name, source)
+            found.setdefault(source.path.resolve() if source.path is not None else None, source)
     return list(found.values())
 
 
@@ -68,11 +75,12 @@ def _expand(typed: str) -> list[Source]:
         return [Source(str(log), log) for log in logs]
     if path.exists():
         return [Source(typed, path)]
-    matches = sorted((Path(match) for match in glob.glob(typed, recursive=True)), key=_natural)  # noqa: PTH207 # absolute patterns
+    found = (Path(match) for match in glob.glob(typed, recursive=True))  # noqa: PTH207 # absolute patterns
+    matches = sorted((path for path in found if path.is_file()), key=_natural)
     if not matches:
         kind = "nothing matches" if glob.has_magic(typed) else "no such file:"
         raise SourceError(f"{kind} {typed}{_nearby(path)}")
-    return [Source(str(match), match) for match in matches if match.is_file()]
+    return [Source(str(match), match) for match in matches]
 
 
 def _nearby(path: Path) -> str:
@@ -84,7 +92,7 @@ def _nearby(path: Path) -> str:
 
 def _natural(path: Path) -> list[tuple[int, str]]:
     """Sort node2.log before node10.log."""
-    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", str(path))]
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", str(path))]
 
 
 def read_blocks(source: Source, on_read: Callable[[int], None] | None = None) -> Iterator[bytes]:
@@ -114,28 +122,27 @@ def _open(source: Source) -> IO[bytes]:
     return cast("IO[bytes]", source.path.open("rb", buffering=0))
 
 
-class _Counted:
+class _Counted(io.RawIOBase):
     """A raw stream that reports what is taken from it, and lets its first bytes be seen."""
 
     def __init__(self, raw: IO[bytes], on_read: Callable[[int], None] | None) -> None:
         self._raw, self._on_read = raw, on_read
         self._ahead = b""
 
+    def readable(self) -> bool:
+        return True
+
     def peek(self, count: int) -> bytes:
-        while len(self._ahead) < count:
-            more = self._take(count)
-            if not more:
-                break
+        while len(self._ahead) < count and (more := self._take(count)):
             self._ahead += more
         return self._ahead[:count]
 
-    def read(self, count: int = BLOCK_BYTES) -> bytes:
-        if count < 0:
-            count = BLOCK_BYTES
-        if self._ahead:
-            block, self._ahead = self._ahead[:count], self._ahead[count:]
-            return block
-        return self._take(count)
+    def readinto(self, buffer: Buffer) -> int:
+        view = memoryview(buffer)
+        block, self._ahead = self._ahead[: len(view)], self._ahead[len(view) :]
+        block = block or self._take(len(view))
+        view[: len(block)] = block
+        return len(block)
 
     def _take(self, count: int) -> bytes:
         block = self._raw.read(count) or b""
@@ -147,35 +154,64 @@ class _Counted:
 def _decoded(stream: _Counted) -> Iterator[bytes]:
     head = stream.peek(4)
     if head.startswith(_GZIP_MAGIC):
-        yield from _read_all(_gzip_reader(stream))
+        yield from _read_gzip(stream)
     elif head.startswith(_ZSTD_MAGIC):
-        yield from _read_all(_zstd_reader(stream))
+        yield from _read_zstd(stream)
     elif head[:2] in _UTF16_MARKS:
         decoder = codecs.getincrementaldecoder(_UTF16_MARKS[head[:2]])(errors="replace")
-        for block in _read_all(stream):
+        while block := stream.read(BLOCK_BYTES):
             yield decoder.decode(block).encode("utf-8")
+        yield decoder.decode(b"", final=True).encode("utf-8")
     else:
-        yield from _read_all(stream)
+        while block := stream.read(BLOCK_BYTES):
+            yield block
 
 
-def _read_all(stream: _Counted | IO[bytes]) -> Iterator[bytes]:
-    while block := stream.read(BLOCK_BYTES):
-        yield block
+def _read_gzip(stream: _Counted) -> Iterator[bytes]:
+    library: ModuleType = zlib
+    with suppress(ImportError):
+        from isal import isal_zlib
+
+        library = isal_zlib
+    return _read_members(stream, lambda: cast("_Member", library.decompressobj(wbits=31)), library.error)
 
 
-def _gzip_reader(stream: _Counted) -> IO[bytes]:
-    try:
-        from isal import igzip
-    except ImportError:
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=stream))  # type: ignore[call-overload] # read() is all it needs
-    return cast("IO[bytes]", igzip.IGzipFile(fileobj=stream))  # type: ignore[no-untyped-call]
-
-
-def _zstd_reader(stream: _Counted) -> IO[bytes]:
+def _read_zstd(stream: _Counted) -> Iterator[bytes]:
     try:
         import zstandard
     except ImportError as error:
         raise MissingExtraError("reading .zst", "zst") from error
-    return cast(
-        "IO[bytes]", zstandard.ZstdDecompressor().stream_reader(cast("IO[bytes]", stream), read_across_frames=True)
-    )
+    decompressor = zstandard.ZstdDecompressor()
+    return _read_members(stream, lambda: cast("_Member", decompressor.decompressobj()), zstandard.ZstdError)
+
+
+class _Member(Protocol):
+    """The decompressor of one gzip member or zstd frame."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+def _read_members(stream: _Counted, new_member: Callable[[], _Member], damage: type[Exception]) -> Iterator[bytes]:
+    """Decompress one member after the other. File objects would lose what comes just before a damage, or not tell a truncated file."""
+    member = new_member()
+    try:
+        while packed := stream.read(_PACKED_BYTES):
+            while packed:
+                if member.eof:
+                    packed = packed.lstrip(b"\0")  # padding between members
+                    if not packed:
+                        break
+                    member = new_member()
+                if block := member.decompress(packed):
+                    yield block
+                packed = member.unused_data
+    except damage as error:
+        raise OSError(f"damaged data: {error}") from error
+    if not member.eof:
+        raise EOFError("its compressed data end too early")

@@ -40,7 +40,7 @@ class PhaseRow:
     """One phase of one worker of one rank, or a gap in which no phase is open (``phase`` is ``gap``, ``kind`` says after what).
 
     ``duration`` is the line's own figure where it prints one, else by the clock (one-second steps). ``used`` is what the lines print, or
-    before - after. ``is_open``: it began and the log does not show its end.
+    before - after. ``items`` is what its points say was taken. ``is_open``: it began and the log does not show its end.
     """
 
     phase: str
@@ -57,6 +57,7 @@ class PhaseRow:
     used: Quantity | None
     used_from: Literal["printed", "derived"] | None
     is_open: bool
+    items: tuple[str, ...] = ()
 
     @property
     def order(self) -> tuple[str, int]:
@@ -76,7 +77,7 @@ def timeline_rows(launch: Launch) -> list[TimelineRow]:
             kind=event.string("kind"),
             event=event.pattern.id,
             edge=event.pattern.edge,
-            time=event_time(event),
+            time=event.clock,
             elapsed=event.quantity("elapsed_s"),
             avail=event.quantity("avail_mem_bytes"),
             used=_printed_use(event),
@@ -91,11 +92,6 @@ def timeline_rows(launch: Launch) -> list[TimelineRow]:
 def is_rank_line(event: Event) -> bool:
     """Tell whether an event is said by a rank, not by a launcher or a progress bar."""
     return event.pattern.said_by in ("every rank", "rank 0")
-
-
-def event_time(event: Event) -> str | None:
-    """Return the time of an event as printed: SGLang's own clock, else the one that a container put in front."""
-    return event.time or event.outer_time
 
 
 def item_quantities(event: Event) -> Iterator[tuple[str, Quantity]]:
@@ -175,13 +171,14 @@ def _phase_row(span: PhaseSpan, free_before: dict[Pos, Quantity]) -> PhaseRow:
         used=used,
         used_from=used_from,
         is_open=span.begin is not None and span.end is None,
+        items=tuple(dict.fromkeys(name for event in span.points for name, _ in item_quantities(event))),
     )
 
 
 def _clock(span: PhaseSpan) -> Quantity | None:
     if span.begin is None or span.end is None:
         return None
-    seconds = seconds_between(event_time(span.begin), event_time(span.end))
+    seconds = seconds_between(span.begin.clock, span.end.clock)
     return None if seconds is None else Quantity(seconds, 2 * CLOCK_STEP_S)
 
 
@@ -195,7 +192,7 @@ def _gaps(rows: list[PhaseRow]) -> Iterator[PhaseRow]:
             start, stop = earlier.end, later.begin or later.end
             if start is None or stop is None or (later.begin is None and later.duration is not None):
                 continue
-            seconds = seconds_between(event_time(start), event_time(stop))
+            seconds = seconds_between(start.clock, stop.clock)
             if seconds is not None and seconds > SHORTEST_GAP_S:
                 duration = Quantity(seconds, 2 * CLOCK_STEP_S)
                 yield PhaseRow(

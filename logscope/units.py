@@ -137,8 +137,8 @@ def to_gib(byte_count: float) -> float:
 
 
 def seconds_text(seconds: float, resolution: float = 1.0) -> str:
-    """Write a duration with no more decimals than its resolution has."""
-    return f"{seconds:,.2f}" if resolution < 1 else f"{seconds:,.0f}"
+    """Write a duration with no more decimals than its resolution has; "~" marks one by clocks with one-second steps."""
+    return f"{seconds:,.2f}" if resolution < 1 else f"{'~' if resolution > 1 else ''}{seconds:,.0f}"
 
 
 def count_text(count: float) -> str:

@@ -1,7 +1,5 @@
 """Check the fixtures themselves, without the code they are fixtures for."""
 
-# ruff: noqa: SIM300  (tests say `assert expected == actual`)
-
 import json
 import re
 from pathlib import Path

@@ -56,7 +56,11 @@ def test_every_memory_line_is_one_event_with_the_values_that_it_prints(case: str
     assert len(lines) >= 4
     said = list(zip(launch.events, launch.workers, strict=True))
     for line in lines:
-        found = [(event, worker) for event, worker in said if event.pos.line == line["line"] and event.pattern.said_by != "bar"]
+        found = [
+            (event, worker)
+            for event, worker in said
+            if event.pos.line == line["line"] and event.pattern.said_by != "bar"
+        ]
         assert [line["event"]] == [event.pattern.id for event, _ in found], f"{case}:{line['line']}"
         event, worker = found[0]
         assert line["worker"] == worker, f"{case}:{line['line']}"

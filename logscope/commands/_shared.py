@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from logscope.errors import UsageError
-from logscope.packcheck import check_packs
+from logscope.packcheck import load_checked_packs
 from logscope.packs import Packs, load_packs
 from logscope.reading import Reading
 from logscope.render import find_renderer, renderer_names
@@ -40,7 +40,13 @@ Format = Annotated[
 ]
 Outs = Annotated[
     list[str] | None,
-    typer.Option("--out", "-o", metavar="[FORMAT=]PATH", help="Write to a file, too. Repeatable.", show_default=False),
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="[FORMAT=]PATH",
+        help="Write to a file instead of stdout (with -f: besides it). Repeatable.",
+        show_default=False,
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no warnings on stderr.")]
@@ -51,10 +57,7 @@ LaunchChoice = Annotated[
 
 def packs_with(pattern_dirs: list[Path] | None) -> Packs:
     """Read the pattern files; check them if some are the user's."""
-    packs = load_packs(pattern_dirs or [])
-    if pattern_dirs:
-        check_packs(packs)
-    return packs
+    return load_checked_packs(pattern_dirs)[0] if pattern_dirs else load_packs()
 
 
 class ReadingBar:
@@ -83,10 +86,12 @@ class ReadingBar:
 
 
 def warn_of_problems(reading: Reading, quiet: bool) -> None:
-    """Say on stderr which logs could be read only in part."""
+    """Say on stderr which logs could be read only in part, or hold no launch."""
     if not quiet:
         for problem in reading.problems:
             sys.stderr.write(f"logscope: {problem}\n  what could be read is shown\n")
+        for why in reading.foreign:
+            sys.stderr.write(f"logscope: {why}\n")
 
 
 def choose(count: int, choice: str) -> list[int]:
@@ -134,7 +139,7 @@ def _target(out: str, force: bool) -> tuple[str, Path]:
     if not separator or name not in renderer_names():
         path = Path(out)
         suffix = path.suffix.removeprefix(".")
-        name = {"md": "markdown", "txt": "text", "jsonl": "json"}.get(suffix, suffix)
+        name = {"md": "markdown", "txt": "text"}.get(suffix, suffix)
         if name not in renderer_names():
             raise UsageError(
                 f"cannot tell the format of {out}\n  do: -o FORMAT={out}, with one of {', '.join(renderer_names())}"

@@ -14,7 +14,9 @@ from logscope.packs import load_packs
 from logscope.reading import Reading, read_sources
 from logscope.report import Report, Text
 from logscope.report.timeline import Selection, timeline_report
+from logscope.report.words import per_rank_text
 from logscope.source import Source
+from logscope.timeline import phase_rows
 
 STORY = ("baseline.log", "car.log")
 
@@ -40,7 +42,10 @@ def demo(format_name: shared.Format = None, out: shared.Outs = None, force: shar
     )
     outro = Text(tuple(_differences(launches[0], launches[1])))
     shared.write_report(
-        Report("demo", (intro, *report.sections, outro), report.data, report.records), format_name, out, force
+        Report("demo", (intro, *report.sections, outro), {**report.data, "command": "demo"}, report.records),
+        format_name,
+        out,
+        force,
     )
 
 
@@ -54,7 +59,7 @@ def story_logs() -> list[Source]:
 
 
 def _differences(good: Launch, bad: Launch) -> Iterator[str]:
-    """Say which arguments and which environment variables differ."""
+    """Say which arguments and environment variables differ, and what the ranks of both took before the KV cache."""
     yield ""
     yield "What was launched differently:"
     for name, value in good.args.values.items():
@@ -65,3 +70,16 @@ def _differences(good: Launch, bad: Launch) -> Iterator[str]:
     for name in dict.fromkeys([*before, *after]):
         if before.get(name) != after.get(name):
             yield f"  {name}: {before.get(name, 'not set')} -> {after.get(name, 'not set')}"
+    yield "What the ranks took until the KV cache was due:"
+    for phase in ("init_torch_distributed", "load_weights"):
+        yield f"  {phase}: {_taken(good, phase)} -> {_taken(bad, phase)}"
+    yield (
+        "So custom all-reduce, a part of init_torch_distributed, took no more than that; but under mem_fraction_static "
+        f"{arg_text(bad.args.values.get('mem_fraction_static'))} the weights alone are more than SGLang may use."
+    )
+
+
+def _taken(launch: Launch, phase: str) -> str:
+    """Write what a phase took on each rank."""
+    used = [row.used for row in phase_rows(launch) if row.phase == phase and row.used is not None]
+    return per_rank_text(used)

@@ -15,7 +15,10 @@ from logscope.errors import UsageError
 from logscope.event_stream import FORMATS, write_events
 from logscope.reading import Reading, Spoken, no_launch, stream_events
 
-EventFormat = Annotated[str, typer.Option("--format", "-f", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")]
+EventFormat = Annotated[
+    str | None,
+    typer.Option("--format", "-f", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.", show_default="text"),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -25,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
 def events(
     logs: shared.Logs,
-    format_name: EventFormat = "text",
+    format_name: EventFormat = None,
     launch: shared.LaunchChoice = "all",
     rank: Annotated[
         str | None, typer.Option("--rank", metavar="TAG", help="Only this rank, such as TP3 or 'DP0 TP1'.")
@@ -43,24 +46,24 @@ def events(
 
     Example: logscope events run.log -f jsonl
     """
-    if format_name not in FORMATS:
+    if format_name is not None and format_name not in FORMATS:
         raise UsageError(f"unknown format {format_name!r}\n  do: take one of {', '.join(FORMATS)}")
     packs = shared.packs_with(patterns)
     if phase is not None and phase not in packs.phases:
         raise UsageError(f"unknown phase {phase!r}\n  do: take one of {', '.join(packs.phases)}")
-    targets = [_event_target(text, format_name, force) for text in out or []]
+    targets = [_event_target(text, force) for text in out or []]
     with shared.ReadingBar(logs, quiet) as bar, ExitStack() as stack:
         reading = Reading(packs, on_read=bar.advance)
         sinks: list[tuple[str, IO[str]]] = [
             (name, stack.enter_context(path.open("w", encoding="utf-8"))) for name, path in targets
         ]
-        if not targets:
-            sinks.append((format_name, _stdout()))
+        if format_name is not None or not targets:
+            sinks.append((format_name or "text", _stdout()))
         counter = _Counter(stream_events(logs, reading))
         write_events(_filtered(_of_launch(counter, launch), rank, phase), sinks)
-    shared.warn_of_problems(reading, quiet)
     if not counter.events:
         raise no_launch(logs, reading)
+    shared.warn_of_problems(reading, quiet)
     if launch.isdigit():
         shared.choose(counter.launches, launch)
     if strict and counter.drift:
@@ -72,10 +75,12 @@ def _stdout() -> IO[str]:
     return sys.stdout
 
 
-def _event_target(text: str, format_name: str, force: bool) -> tuple[str, Path]:
+def _event_target(text: str, force: bool) -> tuple[str, Path]:
     name, separator, rest = text.partition("=")
     if not separator or name not in FORMATS:
-        name, rest = format_name, text
+        rest, name = text, {".txt": "text"}.get(Path(text).suffix, Path(text).suffix.removeprefix("."))
+    if name not in FORMATS:
+        raise UsageError(f"cannot tell the format of {text}\n  do: -o FORMAT={text}, with one of {', '.join(FORMATS)}")
     return name, shared.writable(Path(rest), force)
 
 

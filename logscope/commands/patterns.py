@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +14,8 @@ from logscope.errors import NoLaunchError, UsageError
 from logscope.event_stream import values_text
 from logscope.events import Recogniser
 from logscope.gaps import find_gaps, gap_pack
-from logscope.packcheck import check_packs, message_of
-from logscope.packs import Form, Pattern, load_packs
+from logscope.packcheck import load_checked_packs, message_of
+from logscope.packs import Form, Pattern
 from logscope.source import find_sources, read_blocks
 
 DirArgument = Annotated[
@@ -41,8 +42,7 @@ def check(directory: DirArgument = None) -> None:
 
     Example: logscope patterns check my-patterns/
     """
-    packs = load_packs([directory] if directory else [])
-    checked = check_packs(packs)
+    packs, checked = load_checked_packs([directory] if directory else [])
     typer.echo(
         f"{len(packs.files)} pattern files are fine: {checked.events} events, {checked.forms} forms, {checked.samples} samples"
     )
@@ -74,7 +74,9 @@ def show(
     packs = shared.packs_with(patterns)
     pattern = next((pattern for pattern in packs.patterns if pattern.id == event_id), None)
     if pattern is None:
-        near = [pattern.id for pattern in packs.patterns if event_id.rpartition(".")[2] in pattern.id][:5]
+        ids = [pattern.id for pattern in packs.patterns]
+        holding = [known for known in ids if len(event_id) > 2 and event_id in known]
+        near = list(dict.fromkeys([*get_close_matches(event_id, ids, 3), *holding]))[:5]
         hint = f"did you mean {', '.join(near)}?" if near else "logscope patterns list shows all"
         raise UsageError(f"no event {event_id!r}\n  do: {hint}")
     typer.echo(f"{pattern.id}  ({pattern.place})")
@@ -145,16 +147,15 @@ def gaps(
     """
     packs = shared.packs_with(patterns)
     recogniser = Recogniser(packs, dense=True)
-    found = [gap for source in find_sources(logs) for gap in find_gaps(source.name, read_blocks(source), recogniser)]
+    found = find_gaps(((source.name, read_blocks(source)) for source in find_sources(logs)), recogniser)
     if not found:
         raise NoLaunchError(
-            f"no unrecognised line in {', '.join(logs)}\n  do: nothing; every line is known, or the log is empty"
+            f"no unrecognised line in {', '.join(logs)}: but for the inside of tracebacks every line is known\n  do: nothing"
         )
     chosen = [gap for gap in found if everything or gap.is_memory]
     shown = chosen[:limit]
     if shown:
-        order = max(phase.order for phase in packs.phases.values()) + 10
-        typer.echo(gap_pack(shown, order=order))
+        typer.echo(gap_pack(shown, packs, lambda line: message_of(line, packs.envelope).text))
     drifted = sum(1 for gap in shown if gap.near)
     note = (
         f"{len(shown)} of {len(chosen)} groups shown, {len(found) - len(chosen)} more do not look like memory (--all)"

@@ -1,6 +1,6 @@
 """From events to launches: split streams, tell workers apart, pair phases, judge the outcome, join nodes."""
 
-from logscope.launch.build import NodeJoiner, NodeLog, build_launches
+from logscope.launch.build import NodeJoiner, NodeLog, build_launches, on_one_clock
 from logscope.launch.outcome import LogEnd, judge
 from logscope.launch.phases import pair_phases
 from logscope.launch.releases import infer_releases, meet_ranges
@@ -18,6 +18,7 @@ __all__ = [
     "infer_releases",
     "judge",
     "meet_ranges",
+    "on_one_clock",
     "pair_phases",
     "split_streams",
 ]

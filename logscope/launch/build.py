@@ -64,9 +64,11 @@ class NodeJoiner:
     def __init__(self) -> None:
         self._waiting: dict[tuple[tuple[str, str], ...], list[tuple[int, set[object]]]] = {}
         self._count = 0
+        self.placed = 0
 
     def place(self, segment: Segment) -> int:
         """Return the number of the launch that a segment belongs to."""
+        self.placed += 1
         args = segment_args(segment.events)
         if args is None or node_count(args) < 2:
             return self._new()
@@ -96,6 +98,15 @@ def _command(events: Iterable[Event]) -> Command | None:
     return next(commands, None)
 
 
+def on_one_clock(events: Sequence[Event]) -> list[Event]:
+    """Return events with ``clock`` set, all by one clock: SGLang's own where it is printed, else what a container put in front.
+
+    The two may differ by a zone: a span from one to the other would mean nothing.
+    """
+    has_own = any(event.time for event in events)
+    return [replace(event, clock=event.time if has_own else event.outer_time) for event in events]
+
+
 def _on_node(event: Event, number: int | None) -> Event:
     return event if number is None else replace(event, rank=replace(event.rank, node=number))
 
@@ -107,7 +118,7 @@ def _build(number: int, logs: Sequence[NodeLog], packs: Packs, silence_s: float 
     for log in logs:
         segment, node = log.segment, log.segment.node
         nodes.append(Node(segment.file, segment.origin, node, segment.first_line, segment.last_line))
-        events.extend(_on_node(event, node) for event in segment.events)
+        events.extend(_on_node(event, node) for event in on_one_clock(segment.events))
         drift.extend(segment.drift)
     workers = assign_workers(events, packs)
     last = logs[-1]

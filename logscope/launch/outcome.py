@@ -40,7 +40,9 @@ def judge(events: Sequence[Event], packs: Packs, end: LogEnd, silence_s: float |
     ready = next((index for index, event in enumerate(events) if event.pattern.ends == "ready"), None)
     if ready is not None:
         evidence = tuple(event.pos for event in events if event.pattern.ends == "ready")
-        return Outcome("ready", evidence, event=events[ready].pattern.id), _ending(events[ready + 1 :], packs, end.alive_until)
+        return Outcome("ready", evidence, event=events[ready].pattern.id), _ending(
+            events[ready + 1 :], packs, end.alive_until
+        )
     failure = _failure(events, packs) or _stopped_early(events)
     if failure is not None:
         return failure, None
@@ -109,7 +111,7 @@ def _in_time_order(events: Sequence[Event]) -> list[Event]:
     clocks: dict[str, float] = {}
     timed = []
     for event in events:
-        clock = read_clock(event.time or event.outer_time or "")
+        clock = read_clock(event.clock or "")
         if clock is not None:
             clocks[event.pos.file] = clock[0]
         timed.append((clocks.get(event.pos.file, float("-inf")), event))

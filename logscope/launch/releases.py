@@ -10,8 +10,8 @@ from logscope.model import Event, ReleaseRange
 
 
 def infer_releases(events: Iterable[Event]) -> ReleaseRange:
-    """Return the releases that all matched wordings allow."""
-    return meet_ranges({(event.form.since, event.form.until) for event in events})
+    """Return the releases that all matched wordings allow; that of a line that may be cut says nothing."""
+    return meet_ranges({(event.form.since, event.form.until) for event in events if event.whole})
 
 
 def meet_ranges(ranges: Iterable[tuple[str | None, str | None]]) -> ReleaseRange:

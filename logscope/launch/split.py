@@ -7,7 +7,7 @@ memory that was taken is free again, or a rank starts over after the launch was 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from logscope.clock import seconds_between
@@ -45,7 +45,8 @@ class Segment:
         """Take one more item; of a pattern that says the same thing endlessly only the first ones and the last are kept."""
         self.last_line = max(self.last_line, item.pos.line)
         if isinstance(item, Drift):
-            self.drift.append(item)
+            if len(self.drift) < KEPT_PER_PATTERN:
+                self.drift.append(item)
             self.drift_lines.add(item.pos.line)
             return
         self.event_lines.add(item.pos.line)
@@ -91,9 +92,15 @@ class _RankState:
     """What a rank has said so far in this launch."""
 
     time: str | None = None
+    outer_time: str | None = None
     seen: set[str] = field(default_factory=set)
     free: float | None = None
     most_free: float | None = None
+
+    def seconds_to(self, event: Event) -> float | None:
+        """Return the seconds from what the rank said last to an event, by SGLang's clock, else by the container's."""
+        inner = seconds_between(self.time, event.time)
+        return inner if inner is not None else seconds_between(self.outer_time, event.outer_time)
 
 
 class Splitter:
@@ -101,6 +108,7 @@ class Splitter:
 
     def __init__(self, packs: Packs, file: str, origin: str = "", first_line: int = 1) -> None:
         self._packs = packs
+        self._first_order = min((phase.order for phase in packs.phases.values() if phase.once), default=0)
         self.current = Segment(file, origin, first_line, first_line)
         self._ranks: dict[str, _RankState] = {}
 
@@ -140,25 +148,31 @@ class Splitter:
         Arguments warn before they are printed. Without arguments, a rank's lines just before the opener are taken as long as they run
         up to it in the order of a launch: what comes after it in that order was said by the launch before.
         """
-        opening = _place(self._phase(opener), opener)
-        next_place = {opener.rank.tag: opening}
+        next_place = {opener.rank.tag: self._place(opener)}
         taken: list[Event] = []
-        while len(events) > 1:
-            event = events[-1]
-            phase = self._phase(event)
-            if event.pattern.ends or event.pattern.opens_launch:
-                break
-            if opener.pattern.opens_launch:
-                if phase.order > opening[0]:
-                    break
-            else:
-                place, limit = _place(phase, event), next_place.get(event.rank.tag)
-                is_before = place < limit if limit else place <= opening
-                if not phase.once or event.pattern.edge == "point" or not is_before:
-                    break
-                next_place[event.rank.tag] = place
-            taken.insert(0, events.pop())
+        while len(events) > 1 and self._leads_to(events[-1], opener, next_place):
+            event = events.pop()
+            next_place[event.rank.tag] = self._place(event)
+            taken.insert(0, event)
         return taken
+
+    def _leads_to(self, event: Event, opener: Event, next_place: Mapping[str, tuple[int, bool]]) -> bool:
+        """Tell whether an event stands before the opener in a launch, and before what its rank says next."""
+        if event.pattern.ends or event.pattern.opens_launch:
+            return False
+        phase, place = self._phase(event), self._place(event)
+        if phase.order < self._first_order:  # warnings of the arguments
+            return True
+        if opener.pattern.opens_launch:
+            return phase.order <= self._phase(opener).order
+        if not phase.once or event.pattern.edge == "point":
+            return False
+        rank_goes_on = next_place.get(event.rank.tag)
+        return place < rank_goes_on if rank_goes_on else place <= self._place(opener)
+
+    def _place(self, event: Event) -> tuple[int, bool]:
+        """Return where in a launch an event stands: by its phase, a begin before an end."""
+        return self._phase(event).order, event.pattern.edge == "end"
 
     def _phase(self, event: Event) -> Phase:
         return self._packs.phase_of(event.pattern)
@@ -171,7 +185,7 @@ class Splitter:
         state = self._ranks.get(event.rank.tag)
         if state is None:
             return self._after_the_end(event)
-        back = seconds_between(state.time, event.time or event.outer_time)
+        back = state.seconds_to(event)
         if back is not None and back <= -CLOCK_SLACK_S:
             return True
         return self._after_the_end(event) or self._memory_is_back(event, state)
@@ -223,17 +237,13 @@ class Splitter:
         if event.pattern.said_by == "bar":
             return
         state = self._ranks.setdefault(event.rank.tag, _RankState())
-        state.time = event.time or event.outer_time or state.time
+        state.time = event.time or state.time
+        state.outer_time = event.outer_time or state.outer_time
         state.seen.add(event.pattern.id)
         free = event.quantity("avail_mem_bytes")
         if free is not None:
             state.free = free.value
             state.most_free = max(free.value, state.most_free or 0.0)
-
-
-def _place(phase: Phase, event: Event) -> tuple[int, bool]:
-    """Return where in a launch an event stands: by its phase, a begin before an end."""
-    return phase.order, event.pattern.edge == "end"
 
 
 def printed_args(event: Event) -> ServerArgs | None:

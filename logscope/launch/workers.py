@@ -91,7 +91,9 @@ class _RankWorkers:
         return max(self.begun, self.ended) > 1
 
     def _pool_or_graph(self, event: Event, phase: Phase) -> Worker:
-        if phase.order > self.pool_order:  # graphs: newer wordings say the worker; in older ones the draft captures after it has loaded
+        if (
+            phase.order > self.pool_order
+        ):  # graphs: newer wordings say the worker; in older ones the draft captures after it has loaded
             self.target_pools = self.target_pools or not self.has_draft  # what captures has its pools, said or not
             return "draft" if self.has_draft and self.pools_before_draft else "target"
         if self.pools_closed or (self.has_draft and self.pools_before_draft):

@@ -1,7 +1,9 @@
-"""Pattern files: what they hold (``types``) and how they are read (``load``)."""
+"""Pattern files: what they hold (``types``) and how they are read (``load``, ``envelope``, ``values``)."""
 
-from logscope.packs.load import builtin_dir, load_packs, read_files
+from logscope.packs.load import builtin_dir, load_packs, pack_files, read_files, read_understood
+from logscope.packs.problems import Problem, pack_error
 from logscope.packs.types import (
+    SHORTEST_LITERAL,
     Blame,
     Block,
     Edge,
@@ -16,9 +18,11 @@ from logscope.packs.types import (
     Prefix,
     Sample,
     Secret,
+    compile_regex,
 )
 
 __all__ = [
+    "SHORTEST_LITERAL",
     "Blame",
     "Block",
     "Edge",
@@ -31,9 +35,14 @@ __all__ = [
     "Phase",
     "Place",
     "Prefix",
+    "Problem",
     "Sample",
     "Secret",
     "builtin_dir",
+    "compile_regex",
     "load_packs",
+    "pack_error",
+    "pack_files",
     "read_files",
+    "read_understood",
 ]

@@ -11,6 +11,8 @@ from typing import Literal
 from regex import Pattern as CompiledRegex
 from regex import compile as compile_text
 
+SHORTEST_LITERAL = 5  # characters: a shorter one is not rare
+
 Edge = Literal["begin", "end", "point"]
 SaidBy = Literal["every rank", "rank 0", "main", "bar", "any"]
 Ends = Literal["ready", "failed", "failed_unless_progress", "stopped"]

@@ -18,7 +18,7 @@ def cell_text(cell: Cell, unit: CellUnit) -> str:
         return count_text(cell)
     if isinstance(cell, Range):
         low, high = number_text(cell.low, unit), number_text(cell.high, unit)
-        return low if low == high or (unit == "bytes" and cell.agrees) else f"{low}..{high}"
+        return low if low == high or (unit == "bytes" and cell.agrees) else f"{low}..{high.removeprefix('~')}"
     return number_text(cell, unit)
 
 

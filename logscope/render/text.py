@@ -8,6 +8,7 @@ import textwrap
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
@@ -18,6 +19,7 @@ NAME = "text"
 IS_BINARY = False
 
 PIPE_WIDTH = 80  # a pipe has no width; a pull request or a ticket has about this one
+WIDEST = 120
 _STYLES = {
     "headline": "bold",
     "good": "bold green",
@@ -33,16 +35,19 @@ def render(report: Report) -> bytes:
     """Return the report as plain text of 80 columns."""
     buffer = io.StringIO()
     _write(report, Console(file=buffer, width=PIPE_WIDTH, no_color=True, highlight=False, legacy_windows=False))
-    return buffer.getvalue().encode("utf-8")
+    lines = [line.rstrip() for line in buffer.getvalue().splitlines()]
+    return ("\n".join(lines) + "\n").encode("utf-8")
 
 
 def show(report: Report) -> None:
-    """Write the report to the terminal, as wide as it is (at most 120 columns); to a pipe as ``render`` does."""
+    """Write the report to the terminal, as wide as it is (at most 120 columns); to anything else what ``render`` returns."""
     console = Console(file=sys.stdout, highlight=False)
     if not console.is_terminal:
-        console = Console(file=sys.stdout, width=PIPE_WIDTH, no_color=True, highlight=False)
-    elif console.width > 120:
-        console = Console(file=sys.stdout, width=120, highlight=False)
+        sys.stdout.buffer.write(render(report))
+        sys.stdout.buffer.flush()
+        return
+    if console.width > WIDEST:
+        console = Console(file=sys.stdout, width=WIDEST, highlight=False)
     _write(report, console)
 
 
@@ -72,17 +77,15 @@ def _write_table(table: Table, console: Console) -> None:
     rich = RichTable(
         box=box.SIMPLE_HEAD if not console.options.ascii_only else box.ASCII, pad_edge=False, show_edge=False
     )
-    for index, column in enumerate(table.columns):
+    for column in table.columns:
         is_number = column.unit != "text"
-        rich.add_column(
-            column.title, justify="right" if is_number else "left", no_wrap=is_number or index == 0, overflow="fold"
-        )
+        rich.add_column(column.title, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
     for row in table.rows:
         cells = [cell_text(cell, column.unit) for cell, column in zip(row.cells, table.columns, strict=True)]
-        cells[0] = f"  {cells[0]}" if row.is_detail else cells[0]
         cells[-1] = f"! {cells[-1]}" if row.mark else cells[-1]
+        first = Padding(RichText(cells[0]), (0, 0, 0, 2 if row.is_detail else 0))
         style = "dim" if row.is_detail else "bold yellow" if row.mark else ""
-        rich.add_row(*[RichText(cell) for cell in cells], style=style)
+        rich.add_row(first, *[RichText(cell) for cell in cells[1:]], style=style)
     console.print(rich)
 
 

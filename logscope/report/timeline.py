@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from logscope.errors import UsageError
 from logscope.frames import SCHEMA, Row, frame_rows, ledger_of
-from logscope.ledger import LedgerRow
 from logscope.model import Launch
 from logscope.packs import Packs
 from logscope.rank import Rank
-from logscope.report.types import Bars, Cell, Column, Range, Records, Report, Section, Table, TableRow, Text
-from logscope.report.words import clip, headline, phase_title, ranks_text
-from logscope.timeline import GAP, PhaseRow, phase_rows
-from logscope.units import Quantity, count_text
+from logscope.report.memory import ledger_table, memory_bars
+from logscope.report.phases import phase_table
+from logscope.report.types import Records, Report, Section, Text
+from logscope.report.words import clip, headline, last_step, rank_runs
+from logscope.timeline import phase_rows
+from logscope.units import count_text
 
 JSON_SCHEMA = 1
-_MOST_DETAILS = 8
 _MOST_DRIFT = 5
-_COLUMNS = (
-    Column("Phase"),
-    Column("Seconds", "s"),
-    Column("Used GiB", "bytes"),
-    Column("Free GiB", "bytes"),
-    Column("Ranks"),
-)
-_LEDGER_COLUMNS = (
-    Column("Item"),
-    Column("Taken GiB", "bytes"),
-    Column("Free GiB", "bytes"),
-    Column("How"),
-    Column("Lines"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +39,7 @@ class Selection:
         wanted = " ".join(self.only.upper().split())
         chosen = tuple(rank for rank in launch.ranks if wanted in (rank.tag.upper(), *rank.tag.upper().split()))
         if not chosen:
-            has = ", ".join(rank.label for rank in launch.ranks[:16]) or "none"
+            has = ", ".join(rank_runs(launch.ranks, launch.ranks)) or "none"
             raise UsageError(f"no rank {self.only!r} in launch {launch.number}\n  do: take one of {has}")
         return chosen
 
@@ -64,177 +50,66 @@ def timeline_report(launches: Sequence[Launch], packs: Packs, selection: Selecti
     Raises:
         UsageError: the selection names a rank that no launch has.
     """
-    sections: list[Section] = []
+    sections: list[Section] = list(_overview(launches))
     for launch in launches:
-        sections.extend(_launch_sections(launch, packs, selection))
-    rows: list[Row] = []
-    for launch in launches:
-        tags = {(rank.node, rank.tag) for rank in selection.ranks(launch)}
-        rows.extend(row for row in frame_rows("timeline", launch, packs) if (row["node"], row["rank"]) in tags)
+        sections.extend(_launch_sections(launch, packs, selection, len(launches) > 1))
+    rows = [row for launch in launches for row in _rows("timeline", launch, packs, selection)]
     data = {
         "schema": JSON_SCHEMA,
         "command": "timeline",
-        "launches": [launch_data(launch, packs) for launch in launches],
+        "launches": [launch_data(launch, packs, selection) for launch in launches],
     }
     return Report("timeline", tuple(sections), data, Records("timeline", SCHEMA["timeline"], rows))
 
 
-def _launch_sections(launch: Launch, packs: Packs, selection: Selection) -> Iterator[Section]:
+def _overview(launches: Sequence[Launch]) -> Iterator[Section]:
+    """Say how several files and several launches go together."""
+    files = {node.file for launch in launches for node in launch.nodes}
+    joined = [launch for launch in launches if len(launch.nodes) > 1]
+    if len(files) < 2 and len(launches) < 2:
+        return
+    text = f"{_counted(len(launches), 'launch', 'launches')} in {_counted(len(files), 'file', 'files')}"
+    for launch in joined:
+        names = ", ".join(node.file for node in launch.nodes)
+        text += f"; {names} are the nodes of {'one launch' if len(launches) == 1 else f'launch {launch.number}'}, by their server_args"
+    if len(files) > 1 and not joined:
+        text += "; no two of them are nodes of one launch, by their server_args"
+    yield Text((f"{text}.",))
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
+
+
+def _launch_sections(launch: Launch, packs: Packs, selection: Selection, is_one_of_several: bool) -> Iterator[Section]:
     style = {"ready": "good", "failed": "bad", "hung": "bad"}.get(launch.outcome.kind, "warning")
     if launch.ended is not None and launch.ended.kind == "failed":
         style = "bad"
-    prefix = f"[{launch.number}] " if launch.number > 1 else ""
+    prefix = f"[{launch.number}] " if is_one_of_several else ""
     yield Text((prefix + headline(launch, packs),), style)  # type: ignore[arg-type] # the table above holds styles only
     ranks = set(selection.ranks(launch))
-    rows = [row for row in phase_rows(launch) if row.rank in ranks]
+    rows = [row for row in phase_rows(launch) if selection.only is None or row.rank in ranks]
     if rows:
-        yield _phase_table(rows, launch, packs, selection)
-    bars = _memory_bars(rows, packs)
+        yield phase_table(rows, launch, packs, selection.unfold)
+    bars = memory_bars(rows, packs)
     if bars is not None:
         yield bars
-    ledger = _ledger_table([row for row in ledger_of(launch, packs) if row.rank in ranks], launch)
+    ledger = ledger_table([row for row in ledger_of(launch, packs) if row.rank in ranks], launch)
     if ledger is not None:
         yield ledger
-    yield Text(tuple(_facts(launch)), "aside")
+    yield Text(tuple(_facts(launch, packs)), "aside")
     drift = tuple(_drift_lines(launch))
     if drift:
         yield Text(drift, "warning")
 
 
-# -- phases --------------------------------------------------------------------------------------------------------------------
-
-_Key = tuple[str, str | None, str | None]
-
-
-def _phase_table(rows: Sequence[PhaseRow], launch: Launch, packs: Packs, selection: Selection) -> Table:
-    groups: dict[_Key, list[PhaseRow]] = {}
-    for row in rows:
-        groups.setdefault((row.phase, row.worker, row.kind), []).append(row)
-    shown: list[TableRow] = []
-    for group in sorted(groups.values(), key=lambda group: min(row.order for row in group)):
-        shown.extend(_group_rows(group, launch, packs, selection))
-    return Table("", _COLUMNS, tuple(shown))
-
-
-def _group_rows(group: Sequence[PhaseRow], launch: Launch, packs: Packs, selection: Selection) -> Iterator[TableRow]:
-    title = _title(group[0], packs)
-    used, after = _range(row.used for row in group), _range(row.after for row in group)
-    opened = [row for row in group if row.is_open]
-    is_split = len(group) > 1 and not (_agrees(used) and _agrees(after))
-    own = {row.rank for row in group}
-    who = f"{len(own)} alike" if len(own) == len(launch.ranks) > 1 else ranks_text(own, launch.ranks)
-    if is_split:
-        who = f"{len(own)} differ"
-    if opened:
-        who = f"open on {ranks_text((row.rank for row in opened), launch.ranks)}"
-    elif is_split and after is not None and not _agrees(after):
-        who = f"least: {min((row for row in group if row.after), key=lambda row: row.after.value if row.after else 0).rank.label}"
-    yield TableRow((title, _range(row.duration for row in group), used, after, who), mark=bool(opened))
-    if selection.unfold and len(launch.ranks) > 1:
-        for row in sorted(group, key=lambda row: row.rank):
-            yield _detail(row.rank.label, [row], "")
-    elif is_split:
-        yield from _details(group, launch)
-
-
-def _details(group: Sequence[PhaseRow], launch: Launch) -> Iterator[TableRow]:
-    """Yield one row for all ranks with the same memory figures, those with the least free memory first."""
-    alike: dict[tuple[float | None, float | None], list[PhaseRow]] = {}
-    for row in group:
-        alike.setdefault((row.after.value if row.after else None, row.used.value if row.used else None), []).append(row)
-    parts = sorted(alike.items(), key=lambda item: (item[0][0] if item[0][0] is not None else 0, -(item[0][1] or 0)))
-    for _, rows in parts[:_MOST_DETAILS]:
-        yield _detail(ranks_text((row.rank for row in rows), launch.ranks), rows, "")
-    if len(parts) > _MOST_DETAILS:
-        hidden = sum(len(rows) for _, rows in parts[_MOST_DETAILS:])
-        yield TableRow((f"{hidden} more ranks: --ranks", None, None, None, ""), is_detail=True)
-
-
-def _detail(title: str, rows: Sequence[PhaseRow], who: str) -> TableRow:
-    numbers = (
-        _range(row.duration for row in rows),
-        _range(row.used for row in rows),
-        _range(row.after for row in rows),
-    )
-    return TableRow((title, *numbers, who), is_detail=True)
-
-
-def _title(row: PhaseRow, packs: Packs) -> str:
-    if row.phase != GAP:
-        return phase_title(row, packs)
-    title = packs.phases[(row.kind or "").removeprefix("after ")].title
-    return f"(after {title[:1].lower()}{title[1:]})"
-
-
-def _range(numbers: Iterable[Quantity | None]) -> Cell:
-    known = [number for number in numbers if number is not None]
-    if not known:
-        return None
-    return Range(min(known, key=lambda number: number.value), max(known, key=lambda number: number.value))
-
-
-def _agrees(cell: Cell) -> bool:
-    return not isinstance(cell, Range) or cell.agrees
-
-
-# -- memory --------------------------------------------------------------------------------------------------------------------
-
-
-def _memory_bars(rows: Sequence[PhaseRow], packs: Packs) -> Bars | None:
-    """Return the free memory after each phase, on the rank that has the least."""
-    least: dict[str, Quantity] = {}
-    before = [row.before for row in rows if row.before is not None]
-    for row in rows:
-        if row.after is not None:
-            title = _title(row, packs)
-            if title not in least or row.after.value < least[title].value:
-                least[title] = row.after
-    if not before or not least:
-        return None
-    start = min(before[: len({row.rank for row in rows})], key=lambda number: number.value)
-    bars = [("at the start", start), *least.items()]
-    several = len({row.rank for row in rows}) > 1
-    return Bars(
-        f"Free memory after each phase, GiB{' (the rank with the least)' if several else ''}", "bytes", tuple(bars)
-    )
-
-
-def _ledger_table(rows: Sequence[LedgerRow], launch: Launch) -> Table | None:
-    """Return the ledger of the rank that has the least memory left."""
-    if not rows:
-        return None
-    left: dict[Rank, int] = {row.rank: row.free_after for row in rows}
-    poorest = min(sorted(left), key=lambda rank: left[rank])
-    own = [row for row in rows if row.rank == poorest]
-    shown = [
-        TableRow(
-            ("free at the start", None, Quantity(own[0].free_before, own[0].resolution), "", str(own[0].begin.line))
-        )
-    ]
-    for row in own:
-        if row.is_rounding or not row.bytes:
-            continue
-        where = f"{row.begin.line}-{row.end.line}"
-        taken = Quantity(row.bytes, row.resolution)
-        shown.append(TableRow((row.item, taken, Quantity(row.free_after, row.resolution), row.kind, where)))
-    if len(launch.ranks) > 1:
-        same = [rank for rank in left if left[rank] == left[poorest]]
-        title = f"Where the memory of {poorest.label} went" + (
-            f" ({len(same)} ranks end alike)" if len(same) > 1 else ""
-        )
-    else:
-        title = "Where the memory went"
-    return Table(title, _LEDGER_COLUMNS, tuple(shown))
-
-
-# -- the rest ------------------------------------------------------------------------------------------------------------------
-
-
-def _facts(launch: Launch) -> Iterator[str]:
+def _facts(launch: Launch, packs: Packs) -> Iterator[str]:
+    if launch.outcome.kind == "failed" and any(span.begin and not span.end for span in launch.spans):
+        yield f"When it failed, {last_step(launch, packs)}."
     tally = launch.tally
     yield (
         f"{count_text(tally.lines)} lines: {count_text(tally.events)} recognised, {count_text(tally.drift)} in an unknown wording, "
-        f"{count_text(tally.rest)} other. SGLang by its wording: {launch.releases}."
+        f"{count_text(tally.rest)} other. SGLang release by its wording: {launch.releases}."
     )
     if launch.data_parallel == "replicas":
         yield "Data parallel: every DP number is a replica of the model with its own TP0."
@@ -250,7 +125,14 @@ def _drift_lines(launch: Launch) -> Iterator[str]:
         yield f"not recognised: {len(launch.drift) - _MOST_DRIFT} more lines; `logscope patterns gaps` lists them all"
 
 
-def launch_data(launch: Launch, packs: Packs) -> dict[str, object]:
+def _rows(name: str, launch: Launch, packs: Packs, selection: Selection) -> list[Row]:
+    """Return the rows of a frame for the ranks chosen; all, also those of no known rank, if none is."""
+    shown = {(rank.node, rank.tag) for rank in selection.ranks(launch)}
+    own = frame_rows(name, launch, packs)
+    return [row for row in own if selection.only is None or (row["node"], row["rank"]) in shown]
+
+
+def launch_data(launch: Launch, packs: Packs, selection: Selection) -> dict[str, object]:
     """Return a launch for JSON: outcome, facts, and the frames as lists of objects."""
     outcome, ended = launch.outcome, launch.ended
     return {
@@ -285,7 +167,8 @@ def launch_data(launch: Launch, packs: Packs) -> dict[str, object]:
             "rest": launch.tally.rest,
         },
         "notes": list(launch.notes),
-        **{name: frame_rows(name, launch, packs) for name in ("ranks", "phases", "timeline", "ledger", "args")},
+        **{name: _rows(name, launch, packs, selection) for name in ("ranks", "phases", "timeline", "ledger")},
+        "args": frame_rows("args", launch, packs),
         "drift": [
             {"file": drift.pos.file, "line": drift.pos.line, "text": drift.text, "patterns": list(drift.patterns)}
             for drift in launch.drift

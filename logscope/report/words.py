@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from logscope.clock import seconds_between
 from logscope.model import Launch, Pos
 from logscope.packs import Packs
 from logscope.rank import Rank
-from logscope.timeline import PhaseRow, event_time, phase_rows
+from logscope.reading import shown_name
+from logscope.timeline import GAP, PhaseRow, phase_rows
 from logscope.units import Quantity, count_text, gib
 
 _LONGEST_REASON = 240
@@ -23,8 +26,8 @@ def headline(launch: Launch, packs: Packs) -> str:
 
 def name_of(launch: Launch) -> str:
     """Return what a launch is called: its file, or files, and its number where a file holds several."""
-    names = [f"{node.file} ({node.origin})" if node.origin else node.file for node in launch.nodes]
-    return ", ".join("standard input" if name == "-" else name for name in dict.fromkeys(names))
+    files = [(shown_name(node.file), node.origin) for node in launch.nodes]
+    return ", ".join(dict.fromkeys(f"{name} ({origin})" if origin else name for name, origin in files))
 
 
 def _ready(launch: Launch, _: Packs) -> str:
@@ -51,7 +54,7 @@ def _failed(launch: Launch, _: Packs) -> str:
     outcome = launch.outcome
     where = f" ({where_of(launch, outcome.evidence[0])})" if outcome.evidence else ""
     on = f" on {ranks_text(outcome.ranks, launch.ranks)}" if outcome.ranks else ""
-    reason = clip(outcome.reason or "").rstrip(".")
+    reason = clip((outcome.reason or "").rstrip("."))
     return f"failed{_after(launch, outcome.evidence[0])}{on}: {reason}{where}."
 
 
@@ -73,13 +76,13 @@ def _unfinished(launch: Launch, packs: Packs) -> str:
 
 def last_step(launch: Launch, packs: Packs) -> str:
     """Say how far the launch got: the phase that is open, or the last one that ended."""
-    rows = [row for row in phase_rows(launch) if row.phase != "gap"]
+    rows = [row for row in phase_rows(launch) if row.phase != GAP]
     opened = [row for row in rows if row.is_open]
     if opened:
         last = opened[-1]
         same = tuple(row.rank for row in opened if row.phase == last.phase)
         where = f" ({where_of(launch, last.begin.pos)})" if last.begin else ""
-        return f"{phase_title(last, packs)} is open on {ranks_text(same, launch.ranks)}{where}{_progress(launch)}"
+        return f"still open: {phase_title(last, packs)} on {ranks_text(same, launch.ranks)}{where}{_progress(launch, last.phase)}"
     if rows:
         end = rows[-1].end
         where = f" ({where_of(launch, end.pos)})" if end else ""
@@ -87,13 +90,14 @@ def last_step(launch: Launch, packs: Packs) -> str:
     return f"the last line that is known is {launch.events[-1].pattern.id} ({where_of(launch, launch.events[-1].pos)})"
 
 
-def _progress(launch: Launch) -> str:
-    """Say what the last progress bar shows, if the log ends with one."""
-    last = launch.events[-1]
-    done, total, free = last.quantity("done"), last.quantity("total"), last.quantity("avail_mem_bytes")
-    if last.pattern.said_by != "bar" or done is None or total is None:
+def _progress(launch: Launch, phase: str) -> str:
+    """Say what the last progress bar of a phase shows, if there is one."""
+    bars = [event for event in launch.events if event.pattern.said_by == "bar" and event.pattern.phase == phase]
+    done, total = (bars[-1].quantity("done"), bars[-1].quantity("total")) if bars else (None, None)
+    if done is None or total is None:
         return ""
-    left = f", {gib(free.value, free.resolution)} GiB free" if free is not None else ""
+    free = bars[-1].quantity("avail_mem_bytes")
+    left = f" with {gib(free.value, free.resolution)} GiB free" if free is not None else ""
     return f", at {count_text(done.value)} of {count_text(total.value)}{left}"
 
 
@@ -103,8 +107,13 @@ def where_of(launch: Launch, pos: Pos) -> str:
 
 
 def phase_title(row: PhaseRow, packs: Packs) -> str:
-    """Name a phase for people: "Capture graphs: decode", "Load weights (draft)"."""
+    """Name a phase for people: "Capture graphs: decode", "KV cache + Mamba state"; for a gap, after which phase it is."""
+    if row.phase == GAP:
+        title = packs.phases[(row.kind or "").removeprefix("after ")].title
+        return f"(after {title[:1].lower()}{title[1:]})"
     title = packs.phases[row.phase].title
+    if row.items and row.begin is not None and row.begin.pattern.edge == "point":
+        title = " + ".join(row.items)
     if row.kind:
         return f"{title}: {row.kind}"
     return f"{title} (draft)" if row.worker == "draft" else title
@@ -118,9 +127,7 @@ def _after(launch: Launch, stop: Pos) -> str:
 
 def elapsed_until(launch: Launch, stop: Pos) -> float | None:
     """Return the seconds from the first clock of a launch to the last clock at or before a line."""
-    times = [
-        event_time(event) for event in launch.events if event.pos.file == stop.file and event.pos.line <= stop.line
-    ]
+    times = [event.clock for event in launch.events if event.pos.file == stop.file and event.pos.line <= stop.line]
     clocks = [clock for clock in times if clock is not None]
     seconds = seconds_between(clocks[0], clocks[-1]) if len(clocks) > 1 else None
     return seconds if seconds is None or seconds >= 0 else None
@@ -180,6 +187,12 @@ def per_rank_text(numbers: Sequence[Quantity]) -> str:
     return f"{gib(low.value, low.resolution)}..{gib(high.value, high.resolution)} GiB{each}"
 
 
+def rank_label(rank: Rank, all_ranks: Sequence[Rank]) -> str:
+    """Name one rank: by its tag, with its node where two nodes have the same tag."""
+    is_told_by_tag = len({other.tag for other in all_ranks}) == len(all_ranks)
+    return replace(rank, node=None).label if is_told_by_tag else rank.label
+
+
 def ranks_text(ranks: Iterable[Rank], all_ranks: Sequence[Rank]) -> str:
     """Name ranks shortly: "all 8 ranks", "TP0, TP7", "TP1..TP6"; the single rank without a tag is "1 rank"."""
     own = sorted(set(ranks))
@@ -188,30 +201,32 @@ def ranks_text(ranks: Iterable[Rank], all_ranks: Sequence[Rank]) -> str:
     if [rank.tag for rank in own] == [""]:
         return "1 rank"
     if len(own) == len(all_ranks) == 1:
-        return f"1 rank ({own[0].label})"
-    return ", ".join(_runs(own))
+        return f"1 rank ({rank_label(own[0], all_ranks)})"
+    return ", ".join(rank_runs(own, all_ranks))
 
 
-def _runs(ranks: Sequence[Rank]) -> list[str]:
-    """Fold neighbours that differ in their last number only."""
+def rank_runs(ranks: Sequence[Rank], all_ranks: Sequence[Rank]) -> Iterator[str]:
+    """Fold neighbours that differ in their TP number only, three and more."""
     runs: list[list[Rank]] = []
     for rank in ranks:
-        if runs and _follows(runs[-1][-1], rank):
+        if runs and _follows(runs[-1][-1], rank, all_ranks):
             runs[-1].append(rank)
         else:
             runs.append([rank])
-    return [
-        f"{run[0].label}..{run[-1].label}" if len(run) > 2 else ", ".join(rank.label for rank in run) for run in runs
-    ]
+    for run in runs:
+        labels = [rank_label(rank, all_ranks) for rank in run]
+        yield f"{labels[0]}..{labels[-1]}" if len(run) > 2 else ", ".join(labels)
 
 
-def _follows(earlier: Rank, later: Rank) -> bool:
+def _follows(earlier: Rank, later: Rank, all_ranks: Sequence[Rank]) -> bool:
     if earlier.tp is None or later.tp is None or later.tp != earlier.tp + 1:
         return False
-    return (earlier.node, earlier.dp, earlier.pp) == (later.node, later.dp, later.pp)
+    rest = [
+        rank_label(rank, all_ranks).replace(f"TP{rank.tp}", "").replace(f"EP{rank.ep}", "") for rank in (earlier, later)
+    ]
+    return rest[0] == rest[1]
 
 
 def clip(text: str, limit: int = _LONGEST_REASON) -> str:
     """Shorten a text to one line of bounded length."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else f"{line[: limit - 3].rstrip()}..."
+    return textwrap.shorten(text, limit, placeholder=" ...")
