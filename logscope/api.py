@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import overload
 
+from logscope.errors import UsageError
 from logscope.events import Recogniser
 from logscope.frames import Frames
 from logscope.model import Ended, Launch, OutcomeKind
@@ -41,6 +42,8 @@ def read(
     Raises:
         logscope.LogscopeError: a log is missing or unreadable, holds no launch, or a pattern file is refused.
     """
+    if isinstance(paths, Sequence) and not paths:
+        raise UsageError("no log to read\n  do: name at least one file")
     folders = [Path(path) for path in _several(patterns)]
     packs = load_checked_packs(folders)[0] if folders else load_packs()
     reading = Reading(packs, silence_s=silence_s)
@@ -118,7 +121,7 @@ class Launches(Sequence[LaunchView]):
         return iter(self._views)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} launches: {', '.join(view.outcome for view in self)}>"
+        return f"<{len(self)} launch{'es' if len(self) != 1 else ''}: {', '.join(view.outcome for view in self)}>"
 
     def _repr_html_(self) -> str:
         return "".join(view._repr_html_() for view in self)

@@ -72,7 +72,10 @@ def run(arguments: Sequence[str] | None = None) -> None:
     except LogscopeError as error:
         _complain(str(error))
         sys.exit(error.exit_code)
+    except OSError as error:  # a full disk, a closed stdout
+        _complain(f"cannot write: {error.strerror or error}")
+        sys.exit(3)
 
 
 def _complain(text: str) -> None:
-    sys.stderr.write(f"logscope: {text}\n")
+    sys.stderr.write(f"logscope: {text}\n".encode("utf-8", errors="replace").decode())

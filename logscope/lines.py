@@ -180,10 +180,9 @@ class _Peeler:
                 continue
             segments = split_at_prefixes(piece, self._envelope)
             for place, (tags, time, text, prefixed) in enumerate(segments):
-                message = replace(
-                    line, text=text, tags=tags, time=time, prefixed=prefixed, whole=whole or place < len(segments) - 1
-                )
-                yield self._placed(replace(message, text=self._cleaned(message.text)))
+                ends_whole = whole or place < len(segments) - 1
+                clean = self._cleaned(text)
+                yield self._placed(replace(line, text=clean, tags=tags, time=time, prefixed=prefixed, whole=ends_whole))
 
     def _cleaned(self, text: str) -> str:
         for suffix in self._envelope.suffix:
@@ -248,6 +247,8 @@ def peel_outer(line: LogLine, envelope: Envelope) -> tuple[LogLine, bool]:
         stream = groups.get("stream") or stream
         is_partial = is_partial or bool(groups.get("partial"))
         text = text[match.end() :]
+    if text is line.text:
+        return line, False
     return replace(line, text=text, outer_time=outer_time, origin=origin, stream=stream), is_partial
 
 

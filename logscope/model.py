@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from logscope.packs import Form, Pattern
+from logscope.packs import Blame, Form, Pattern
 from logscope.rank import Rank
 from logscope.server_args import Command, ServerArgs
 from logscope.units import Quantity
@@ -127,13 +127,17 @@ class PhaseSpan:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the launch went, and the lines that say so. ``reason`` is the text of the failure, as printed."""
+    """How the launch went, and the lines that say so. ``reason`` is the text of the failure, as printed.
+
+    ``blame`` is that of the failure's event: a "banner" or a "consequence" does not say why. ``ranks`` are those that say it.
+    """
 
     kind: OutcomeKind
     evidence: tuple[Pos, ...] = ()
     reason: str | None = None
     event: str | None = None
     ranks: tuple[Rank, ...] = ()
+    blame: Blame = "cause"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,7 @@ class Ending:
     evidence: tuple[Pos, ...] = ()
     reason: str | None = None
     event: str | None = None
+    blame: Blame = "cause"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +181,7 @@ class Node:
 class Launch:
     """What a log says of one launch, without opinion.
 
+    ``has_start``: the log shows it from its beginning. ``followed_by``: where the next launch begins in the same stream.
     ``data_parallel``: several DP numbers are replicas of the model, or groups of one model's attention; None where
     there is but one. ``events`` are in file order; ``workers`` stand beside them, one per event. ``args`` are those in
     force (of the first node that prints them), ``command`` what was typed where the log shows it.
@@ -194,6 +200,8 @@ class Launch:
     releases: ReleaseRange
     outcome: Outcome
     ended: Ending | None = None
+    has_start: bool = True
+    followed_by: Pos | None = None
     data_parallel: DataParallel | None = None
     notes: tuple[str, ...] = ()
     omitted: Mapping[str, int] = field(default_factory=dict)

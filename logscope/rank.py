@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import total_ordering
 
-_PART = re.compile(r"(?P<name>ATTN_CP|MOE_DP|DP|PP|TP|EP|gpu_id=)(?P<number>\d+)$")
+_PART = re.compile(r"(?P<name>ATTN_CP|MOE_DP|DP|PP|TP|EP|gpu(?:_id)?=)(?P<number>\d+)$")
 _FIELD_OF = {
     "DP": "dp",
     "PP": "pp",
@@ -15,6 +15,7 @@ _FIELD_OF = {
     "ATTN_CP": "attn_cp",
     "MOE_DP": "moe_dp",
     "gpu_id=": "gpu",
+    "gpu=": "gpu",
 }
 
 
@@ -53,7 +54,7 @@ class Rank:
 
 
 def parse_rank(tag: str, node: int | None = None) -> Rank:
-    """Read a tag such as "DP0 TP10 EP10", "gpu_id=3" or "DisaggregationMode.DECODE TP1"; unknown words are kept in ``extra``."""
+    """Read a tag such as "DP0 TP10 EP10", "gpu_id=3", "gpu=3" or "DisaggregationMode.DECODE TP1"; unknown words are kept in ``extra``."""
     numbers: dict[str, int] = {}
     extra: list[str] = []
     words = tag.split()

@@ -95,8 +95,11 @@ def _why_foreign(name: str, state: ReadState) -> str:
 def _node_log(
     segment: Segment, closed: Sequence[Segment], source: Source, state: ReadState, damaged: bool, reading: Reading
 ) -> NodeLog:
-    is_last = segment.last_line >= max(other.last_line for other in closed)
-    if not is_last:
+    later = [other for other in closed if other.origin == segment.origin and other.first_line > segment.first_line]
+    if later:
+        following = min(other.first_line for other in later)
+        return NodeLog(segment, followed_by=Pos(source.name, following))
+    if segment.last_line < max(other.last_line for other in closed):
         return NodeLog(segment)
     silent_s = _silence(segment, source, state, reading.packs)
     return NodeLog(segment, state.ends_whole and not damaged, silent_s, _alive_until(segment, state, reading.packs))
@@ -104,7 +107,7 @@ def _node_log(
 
 def _alive_until(segment: Segment, state: ReadState, packs: Packs) -> int:
     """Return the last line, near the end of the log, that only a serving server prints; 0 if none is there or none matters."""
-    if not (segment.ready and segment.failed):
+    if segment.ready and not segment.failed:
         return 0
     serving = Recogniser(packs, dense=True)
     found = serving.read("", [state.tail], tail := ReadState())

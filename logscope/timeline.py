@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -37,7 +37,7 @@ class TimelineRow:
 
 @dataclass(frozen=True, slots=True)
 class PhaseRow:
-    """One phase of one worker of one rank, or a gap in which no phase is open (``phase`` is ``gap``, ``kind`` says after what).
+    """One phase of one worker of one rank, or a gap in which no phase is open (``phase`` is ``gap``, ``kind`` says where).
 
     ``duration`` is the line's own figure where it prints one, else by the clock (one-second steps). ``used`` is what the lines print, or
     before - after. ``items`` is what its points say was taken. ``is_open``: it began and the log does not show its end.
@@ -117,31 +117,44 @@ def _sum(amounts: Iterable[Quantity]) -> Quantity:
 
 
 def phase_rows(launch: Launch) -> list[PhaseRow]:
-    """Return the phases of every rank in the order of their first lines, with the gaps of two seconds and more between them."""
+    """Return the phases of every rank in the order of their first lines, with the gaps of more than two seconds.
+
+    A gap is time in which a rank is in no phase, from the launch's arguments to its ready line, or that a phase took beyond the duration
+    that its own line prints.
+    """
     free_before = _free_before(launch)
     spans = [
         span for span in launch.spans if span.begin or span.end or any(_printed_use(point) for point in span.points)
     ]
-    rows = [_phase_row(span, free_before) for span in spans]
-    return sorted([*rows, *_gaps(rows)], key=lambda row: row.order)
+    rows = sorted((_phase_row(span, free_before) for span in spans), key=lambda row: row.order)
+    return sorted([*rows, *_gaps(rows, launch)], key=lambda row: row.order)
 
 
-def _free_before(launch: Launch) -> dict[Pos, Quantity]:
-    """Return for each line of a rank the free memory that the rank stated last before it."""
-    last: dict[Rank, Quantity] = {}
-    before: dict[Pos, Quantity] = {}
+def _free_before(launch: Launch) -> dict[Pos, Event]:
+    """Return for each line of a rank the line before it in which the rank stated its free memory last."""
+    last: dict[Rank, Event] = {}
+    before: dict[Pos, Event] = {}
     for event in launch.events:
         if not is_rank_line(event):
             continue
         if event.rank in last:
             before[event.pos] = last[event.rank]
-        free = event.quantity("avail_mem_bytes")
-        if free is not None:
-            last[event.rank] = free
+        if event.quantity("avail_mem_bytes") is not None:
+            last[event.rank] = event
     return before
 
 
-def _phase_row(span: PhaseSpan, free_before: dict[Pos, Quantity]) -> PhaseRow:
+def _start_of(span: PhaseSpan, free_before: dict[Pos, Event]) -> Quantity | None:
+    """Return the free memory before a phase whose end states what is left; None if another phase's end is missing in between."""
+    if span.begin is not None or span.end is None:
+        return span.begin.quantity("avail_mem_bytes") if span.begin else None
+    stated = free_before.get(span.end.pos)
+    if stated is None or (stated.pattern.edge == "begin" and stated.pattern.phase != span.phase):
+        return None
+    return stated.quantity("avail_mem_bytes")
+
+
+def _phase_row(span: PhaseSpan, free_before: dict[Pos, Event]) -> PhaseRow:
     printed = span.end.quantity("elapsed_s") if span.end else None
     clock = _clock(span)
     before = span.begin.quantity("avail_mem_bytes") if span.begin else None
@@ -151,10 +164,9 @@ def _phase_row(span: PhaseSpan, free_before: dict[Pos, Quantity]) -> PhaseRow:
     ]
     used = _sum(amounts) if amounts else None
     used_from: Literal["printed", "derived"] | None = "printed" if used else None
-    if used is None and after is not None and span.end is not None:
-        start = before or free_before.get(span.end.pos)
-        if start is not None:
-            used, used_from = start - after, "derived"
+    start = _start_of(span, free_before)
+    if used is None and after is not None and start is not None:
+        used, used_from = start - after, "derived"
     only_points = span.begin is None and span.end is None
     return PhaseRow(
         phase=span.phase,
@@ -182,20 +194,32 @@ def _clock(span: PhaseSpan) -> Quantity | None:
     return None if seconds is None else Quantity(seconds, 2 * CLOCK_STEP_S)
 
 
-def _gaps(rows: list[PhaseRow]) -> Iterator[PhaseRow]:
-    """Yield the stretches of two seconds and more between the phases of a rank."""
+def _gaps(rows: Sequence[PhaseRow], launch: Launch) -> Iterator[PhaseRow]:
+    """Yield the gaps of every rank; ``kind`` says where: "before", "after" or "beside" a phase."""
+    openers = {event.pos.file: event for event in launch.events if event.pattern.opens_launch and event.clock}
+    ready = next((event for event in launch.events if event.pos == launch.outcome.evidence[0]), None)
     by_rank: dict[Rank, list[PhaseRow]] = {}
-    for row in sorted(rows, key=lambda row: row.order):
+    for row in rows:
         by_rank.setdefault(row.rank, []).append(row)
+        if row.duration_from == "printed" and row.clock and row.duration and row.begin and row.end:
+            yield from _gap(row, f"beside {row.phase}", row.begin, row.end, row.clock.value - row.duration.value)
     for own in by_rank.values():
+        if own[0].begin is not None:
+            yield from _gap(own[0], f"before {own[0].phase}", openers.get(own[0].begin.pos.file), own[0].begin)
         for earlier, later in pairwise(own):
-            start, stop = earlier.end, later.begin or later.end
-            if start is None or stop is None or (later.begin is None and later.duration is not None):
-                continue
-            seconds = seconds_between(start.clock, stop.clock)
-            if seconds is not None and seconds > SHORTEST_GAP_S:
-                duration = Quantity(seconds, 2 * CLOCK_STEP_S)
-                yield PhaseRow(
-                    GAP, later.rank, later.worker, f"after {earlier.phase}", start, stop, duration, "clock", duration,
-                    None, None, None, None, False,
-                )  # fmt: skip
+            stop = later.begin or (later.end if later.duration is None else None)
+            yield from _gap(later, f"after {earlier.phase}", earlier.end, stop)
+        if launch.outcome.kind == "ready" and ready is not None and own[-1].rank.node in (None, ready.rank.node, 0):
+            yield from _gap(own[-1], f"after {own[-1].phase}", own[-1].end, ready)
+
+
+def _gap(
+    row: PhaseRow, kind: str, start: Event | None, stop: Event | None, seconds: float | None = None
+) -> Iterator[PhaseRow]:
+    """Yield the gap from one line to another, if it is long enough to be seen by clocks with one-second steps."""
+    if start is None or stop is None or start.pos.file != stop.pos.file:
+        return
+    seconds = seconds_between(start.clock, stop.clock) if seconds is None else seconds
+    if seconds is not None and seconds > SHORTEST_GAP_S:
+        time = Quantity(seconds, 2 * CLOCK_STEP_S)
+        yield PhaseRow(GAP, row.rank, row.worker, kind, start, stop, time, "clock", time, None, None, None, None, False)

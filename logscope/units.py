@@ -76,7 +76,7 @@ NUMBER_UNITS: dict[str, Unit] = {
 }
 TEXT_UNITS = ("text", "list", "args", "command")
 UNIT_NAMES = (*NUMBER_UNITS, *TEXT_UNITS)
-_LARGEST_EXPONENT = 30
+_LARGEST = 2**63  # frames hold whole numbers of 64 bits; nothing that a server prints comes near
 
 
 def result_name(field: str, unit: str) -> str:
@@ -100,9 +100,9 @@ def parse_number(text: str, unit: str) -> Quantity | None:
     except InvalidOperation:
         return None
     exponent = printed.as_tuple().exponent
-    if not isinstance(exponent, int) or exponent > _LARGEST_EXPONENT:  # NaN, infinity, no number that a log prints
-        return None
     known = NUMBER_UNITS[unit]
+    if not isinstance(exponent, int) or printed.adjusted() > 30 or abs(printed * known.scale) >= _LARGEST:
+        return None  # NaN, infinity, no number that a log prints
     step = Decimal(1).scaleb(min(exponent, 0)) * known.scale
     value = printed * known.scale
     if known.whole:
@@ -143,4 +143,4 @@ def seconds_text(seconds: float, resolution: float = 1.0) -> str:
 
 def count_text(count: float) -> str:
     """Write a whole number with thousands separated."""
-    return f"{count:,.0f}"
+    return f"{count:,}" if isinstance(count, int) else f"{count:,.0f}"

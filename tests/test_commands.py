@@ -152,7 +152,7 @@ def test_one_rank_can_be_chosen_and_all_can_be_unfolded() -> None:
     rows = list(csv.DictReader(io.StringIO(logscope("timeline", BASELINE, "--rank", "tp3", "-f", "csv").stdout)))
     assert {"TP3"} == {row["rank"] for row in rows}
     unfolded = logscope("timeline", BASELINE, "--ranks").stdout
-    assert 5 == sum(1 for line in unfolded.splitlines() if line.startswith("  TP7"))
+    assert 7 == sum(1 for line in unfolded.splitlines() if line.startswith("  TP7"))
 
 
 def test_csv_has_the_columns_of_the_schema_and_base_units() -> None:

@@ -235,3 +235,48 @@ def test_tokens_and_sizes_cut_at_the_end_of_the_file_are_not_used(read_text: Rea
     (launch,) = read_text(log(*STARTED) + at("10:00:22", "TP0", f"KV Cache is allocated. {end}"))
     assert "cut" == launch.outcome.kind
     assert [] == [event.values for event in launch.events if event.pattern.phase == "kv_cache"]
+
+
+def test_the_end_of_the_processes_is_no_progress_after_an_exception(read_text: ReadText) -> None:
+    (launch,) = read_text(
+        log(
+            printed_args(),
+            at("10:00:01", "", "Init parallel begin."),
+            at("10:00:09", "", "Scheduler hit an exception: Traceback (most recent call last):"),
+            FRAME,
+            "KeyError: 'model.layers.0.weight'",
+            at("10:00:10", "", "kill_process_tree called: parent_pid=1, include_parent=True, pid=1"),
+        )
+    )
+    assert ("failed", "KeyError: 'model.layers.0.weight'") == (launch.outcome.kind, launch.outcome.reason)
+
+
+def test_a_server_that_served_and_was_stopped_has_not_failed(read_text: ReadText) -> None:
+    batch = at(
+        "10:00:00",
+        "TP0",
+        "Decode batch, #running-req: 1, #token: 39, token usage: 0.00, cuda graph: True, #queue-req: 0",
+    )
+    (launch,) = read_text(
+        log(*[batch] * 20, at("10:01:00", "", "SIGTERM received. signum=None frame=None. Draining requests"))
+    )
+    assert "cut" == launch.outcome.kind
+    assert launch.ended is not None
+    assert "stopped" == launch.ended.kind
+
+
+def test_a_clock_that_is_set_back_does_not_begin_a_launch(read_text: ReadText) -> None:
+    lines = [printed_args(), *rank_lines(), FIRED_UP]
+    early = [line.replace("10:00:2", "09:00:2").replace("10:00:5", "09:00:5") for line in lines[5:]]
+    assert ["ready"] == [launch.outcome.kind for launch in read_text(log(*lines[:5], *early))]
+
+
+def test_the_ready_line_of_the_first_node_counts_not_that_of_a_follower(read_text: ReadText) -> None:
+    (launch,) = read_text(
+        log(
+            printed_args(),
+            at("10:00:50", "", "Dummy health check server started in background thread at 0.0.0.0:30001"),
+            FIRED_UP,
+        )
+    )
+    assert (3, "ready.fired_up") == (launch.outcome.evidence[0].line, launch.outcome.event)

@@ -275,7 +275,7 @@ def test_standard_input_is_read(pack: Callable[[bytes], bytes]) -> None:
     command = [sys.executable, "-m", "logscope", "timeline", "-"]
     done = subprocess.run(command, input=pack(READY), capture_output=True, cwd=ROOT, check=False)
     assert (0, b"") == (done.returncode, done.stderr)
-    assert b"ready after" in done.stdout
+    assert b"ready: 1 rank" in done.stdout
 
 
 def test_standard_input_without_a_launch_cannot_be_judged() -> None:

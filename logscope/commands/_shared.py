@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -110,53 +113,69 @@ def choose(count: int, choice: str) -> list[int]:
     raise UsageError(f"no launch {choice!r}: there {has}\n  do: --launch takes a number from 1, last or all")
 
 
-def write_report(report: Report, format_name: str | None, outs: list[str] | None, force: bool) -> None:
-    """Render a report to stdout and to the files asked for.
+def write_report(report: Report, format_name: str | None, targets: list[tuple[str, Path]]) -> None:
+    """Render a report to the files asked for, and to stdout unless it went to files and no format was asked for.
 
     Raises:
-        UsageError: an unknown format, or a file that exists without ``--force``.
+        UsageError: an unknown format, or a binary one on a terminal.
     """
-    targets = [_target(out, force) for out in outs or []]
     for name, path in targets:
         path.write_bytes(find_renderer(name).render(report))
         sys.stderr.write(f"logscope: wrote {path}\n")
     if targets and format_name is None:
         return
     renderer = find_renderer(format_name or "text")
-    sys.stdout.flush()
-    if format_name in (None, "text"):
-        renderer.show(report)
-        return
-    body = renderer.render(report)
     if renderer.is_binary and sys.stdout.isatty():
         raise UsageError(f"{format_name} is binary\n  do: -o {format_name}=FILE")
-    sys.stdout.buffer.write(body)
-    sys.stdout.buffer.flush()
+    with open_pipe():
+        renderer.show(report)
 
 
-def _target(out: str, force: bool) -> tuple[str, Path]:
-    name, separator, rest = out.partition("=")
-    if not separator or name not in renderer_names():
-        path = Path(out)
-        suffix = path.suffix.removeprefix(".")
-        name = {"md": "markdown", "txt": "text"}.get(suffix, suffix)
-        if name not in renderer_names():
-            raise UsageError(
-                f"cannot tell the format of {out}\n  do: -o FORMAT={out}, with one of {', '.join(renderer_names())}"
-            )
-    else:
-        path = Path(rest)
-    return name, writable(path, force)
+@contextmanager
+def open_pipe() -> Iterator[None]:
+    """Write to stdout as long as somebody reads it: ``head`` closing the pipe is no failure."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def writable(path: Path, force: bool) -> Path:
-    """Return a path that may be written.
+def find_targets(
+    outs: list[str] | None, formats: Sequence[str], logs: Sequence[str], force: bool
+) -> list[tuple[str, Path]]:
+    """Return (format, path) of each ``-o``, before anything is read or written.
 
     Raises:
-        UsageError: the file exists and ``--force`` is not given, or its directory does not.
+        UsageError: the format cannot be told, a file exists and ``--force`` is not given, two are the same, one is a log to read.
     """
+    targets: list[tuple[str, Path]] = []
+    for out in outs or []:
+        name, path = _target(out, formats)
+        _check_writable(path, force)
+        if any(path.resolve() == other.resolve() for _, other in targets):
+            raise UsageError(f"{path} is written twice\n  do: give each -o a file of its own")
+        if any(path.resolve() == Path(log).resolve() for log in logs):
+            raise UsageError(f"{path} is a log to read\n  do: write to another file")
+        targets.append((name, path))
+    return targets
+
+
+def _target(out: str, formats: Sequence[str]) -> tuple[str, Path]:
+    name, separator, rest = out.partition("=")
+    if separator and name in formats:
+        return name, Path(rest)
+    suffix = Path(out).suffix.removeprefix(".")
+    name = {"md": "markdown", "txt": "text"}.get(suffix, suffix)
+    if separator or name not in formats:
+        raise UsageError(f"cannot tell the format of {out}\n  do: -o FORMAT=PATH, with one of {', '.join(formats)}")
+    return name, Path(out)
+
+
+def _check_writable(path: Path, force: bool) -> None:
+    if str(path) in ("-", ".") or path.is_dir():
+        raise UsageError(f"{path} is no file\n  do: -o FORMAT=PATH; without -o the output goes to stdout")
     if path.exists() and not force:
         raise UsageError(f"{path} exists\n  do: add --force to overwrite it")
     if not path.parent.is_dir():
         raise UsageError(f"no directory {path.parent}\n  do: create it first")
-    return path

@@ -12,6 +12,7 @@ from logscope.frames import arg_text
 from logscope.model import Launch
 from logscope.packs import load_packs
 from logscope.reading import Reading, read_sources
+from logscope.render import find_renderer, renderer_names
 from logscope.report import Report, Text
 from logscope.report.timeline import Selection, timeline_report
 from logscope.report.words import per_rank_text
@@ -31,6 +32,8 @@ def demo(format_name: shared.Format = None, out: shared.Outs = None, force: shar
 
     Example: logscope demo
     """
+    find_renderer(format_name or "text")
+    targets = shared.find_targets(out, renderer_names(), (), force)
     reading = Reading(load_packs())
     launches = read_sources(story_logs(), reading)
     report = timeline_report(launches, reading.packs, Selection())
@@ -44,8 +47,7 @@ def demo(format_name: shared.Format = None, out: shared.Outs = None, force: shar
     shared.write_report(
         Report("demo", (intro, *report.sections, outro), {**report.data, "command": "demo"}, report.records),
         format_name,
-        out,
-        force,
+        targets,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import IO, Annotated
 
 import typer
@@ -51,7 +50,7 @@ def events(
     packs = shared.packs_with(patterns)
     if phase is not None and phase not in packs.phases:
         raise UsageError(f"unknown phase {phase!r}\n  do: take one of {', '.join(packs.phases)}")
-    targets = [_event_target(text, force) for text in out or []]
+    targets = shared.find_targets(out, FORMATS, logs, force)
     with shared.ReadingBar(logs, quiet) as bar, ExitStack() as stack:
         reading = Reading(packs, on_read=bar.advance)
         sinks: list[tuple[str, IO[str]]] = [
@@ -60,6 +59,7 @@ def events(
         if format_name is not None or not targets:
             sinks.append((format_name or "text", _stdout()))
         counter = _Counter(stream_events(logs, reading))
+        stack.enter_context(shared.open_pipe())
         write_events(_filtered(_of_launch(counter, launch), rank, phase), sinks)
     if not counter.events:
         raise no_launch(logs, reading)
@@ -73,15 +73,6 @@ def events(
 def _stdout() -> IO[str]:
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr] # it is a text file
     return sys.stdout
-
-
-def _event_target(text: str, force: bool) -> tuple[str, Path]:
-    name, separator, rest = text.partition("=")
-    if not separator or name not in FORMATS:
-        rest, name = text, {".txt": "text"}.get(Path(text).suffix, Path(text).suffix.removeprefix("."))
-    if name not in FORMATS:
-        raise UsageError(f"cannot tell the format of {text}\n  do: -o FORMAT={text}, with one of {', '.join(FORMATS)}")
-    return name, shared.writable(Path(rest), force)
 
 
 class _Counter:

@@ -105,6 +105,7 @@ def try_line(
     """
     packs = shared.packs_with(patterns)
     recogniser = Recogniser(packs, dense=True)
+    line = line.encode("utf-8", errors="replace").decode()
     message = message_of(line, packs.envelope)
     if message.prefixed or message.text != line:
         typer.echo(

@@ -8,6 +8,7 @@ import typer
 
 from logscope.commands import _shared as shared
 from logscope.reading import Reading, read_launches
+from logscope.render import find_renderer, renderer_names
 from logscope.report.timeline import Selection, timeline_report
 
 
@@ -40,12 +41,14 @@ def timeline(
 
     Example: logscope timeline run.log
     """
+    find_renderer(format_name or "text")
+    targets = shared.find_targets(out, renderer_names(), logs, force)
     with shared.ReadingBar(logs, quiet) as bar:
         reading = Reading(shared.packs_with(patterns), silence_s=silence, on_read=bar.advance)
         launches = read_launches(logs, reading)
     shared.warn_of_problems(reading, quiet)
     chosen = [launches[index] for index in shared.choose(len(launches), launch)]
     report = timeline_report(chosen, reading.packs, Selection(rank, ranks))
-    shared.write_report(report, format_name, out, force)
+    shared.write_report(report, format_name, targets)
     if strict and any(item.drift for item in chosen):
         raise typer.Exit(1)

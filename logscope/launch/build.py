@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from logscope.launch.outcome import LogEnd, judge
+from logscope.launch.outcome import LogEnd, begins_at_the_start, judge
 from logscope.launch.phases import pair_phases
 from logscope.launch.releases import infer_releases
 from logscope.launch.split import Segment, node_count, printed_args
@@ -27,6 +27,7 @@ class NodeLog:
     ends_whole: bool = True
     silent_s: float | None = None
     alive_until: int = 0
+    followed_by: Pos | None = None
 
 
 @dataclass(slots=True)
@@ -143,6 +144,8 @@ def _build(number: int, logs: Sequence[NodeLog], packs: Packs, silence_s: float 
         releases=infer_releases(events),
         outcome=outcome,
         ended=ended,
+        has_start=begins_at_the_start(events, packs),
+        followed_by=last.followed_by if len(logs) == 1 else None,
         data_parallel=_data_parallel(_ranks(events), segment_args(events)),
         notes=tuple(_notes(logs)),
         omitted={name: count for log in logs for name, count in log.segment.omitted.items()},

@@ -37,16 +37,18 @@ def judge(events: Sequence[Event], packs: Packs, end: LogEnd, silence_s: float |
         end: how the log ends.
         silence_s: silence from which on a launch that is neither ready nor failed counts as hung; None: never.
     """
-    ready = next((index for index, event in enumerate(events) if event.pattern.ends == "ready"), None)
-    if ready is not None:
-        evidence = tuple(event.pos for event in events if event.pattern.ends == "ready")
-        return Outcome("ready", evidence, event=events[ready].pattern.id), _ending(
-            events[ready + 1 :], packs, end.alive_until
-        )
-    failure = _failure(events, packs) or _stopped_early(events)
+    ready = [index for index, event in enumerate(events) if event.pattern.ends == "ready"]
+    if ready:
+        said = sorted((events[index] for index in ready), key=lambda event: _WHY[event.pattern.blame])
+        outcome = Outcome("ready", tuple(event.pos for event in said), event=said[0].pattern.id)
+        return outcome, _ending(events[ready[0] + 1 :], packs, end.alive_until)
+    has_start = begins_at_the_start(events, packs)
+    if end.alive_until and not has_start:  # it served, so it had been ready: that is not in this log
+        return Outcome("cut", (end.last,)), _ending(events, packs, end.alive_until)
+    failure = _failure(events, packs) or _stopped_early(events, has_start)
     if failure is not None:
         return failure, None
-    if not end.whole or not _begins_at_the_start(events, packs):
+    if not end.whole or not has_start:
         return Outcome("cut", (end.last,)), None
     if silence_s is not None and end.silent_s is not None and end.silent_s >= silence_s:
         return Outcome("hung", (end.last,)), None
@@ -65,7 +67,7 @@ def _ending(events: Sequence[Event], packs: Packs, alive_until: int) -> Ending |
             dying = [other for other in events if other.pos.line > alive_until - _LAST_WORDS]
             failure = _failure(dying, packs)
             assert failure is not None
-            return Ending("failed", failure.evidence, failure.reason, failure.event)
+            return Ending("failed", failure.evidence, failure.reason, failure.event, failure.blame)
     return None
 
 
@@ -73,10 +75,10 @@ def _last_failure(events: Sequence[Event]) -> Event:
     return [event for event in events if event.pattern.ends == "failed"][-1]
 
 
-def _stopped_early(events: Sequence[Event]) -> Outcome | None:
-    """Return the outcome of a launch that somebody stopped before it was ready."""
+def _stopped_early(events: Sequence[Event], has_start: bool) -> Outcome | None:
+    """Return the outcome of a launch that somebody stopped before it was ready; without its start nobody knows whether it was."""
     stop = next((event for event in events if event.pattern.ends == "stopped"), None)
-    if stop is None:
+    if stop is None or not has_start:
         return None
     return Outcome("failed", (stop.pos,), f"stopped before it was ready: {stop.text.strip()}", stop.pattern.id)
 
@@ -100,7 +102,8 @@ def _failure(events: Sequence[Event], packs: Packs) -> Outcome | None:
     first = next(event for event in told if _WHY[event.pattern.blame] == weight)
     same = [event for event in told if event.pattern.id == first.pattern.id and event.text == first.text]
     ranks = tuple(sorted({event.rank for event in same if event.rank.tag}))
-    return Outcome("failed", tuple(event.pos for event in same), first.text.strip(), first.pattern.id, ranks)
+    positions = tuple(event.pos for event in same)
+    return Outcome("failed", positions, first.text.strip(), first.pattern.id, ranks, first.pattern.blame)
 
 
 def _in_time_order(events: Sequence[Event]) -> list[Event]:
@@ -122,12 +125,16 @@ def _goes_on(later: Sequence[Event], failure: Event, packs: Packs) -> bool:
     """Tell whether the process that printed an exception went on with the launch after it."""
     order = packs.phase_of(failure.pattern).order
     return any(
-        event.rank == failure.rank and event.pattern.said_by != "bar" and packs.phase_of(event.pattern).order < order
+        event.rank == failure.rank
+        and event.pattern.said_by != "bar"
+        and event.pattern.progress
+        and event.pattern.ends is None
+        and packs.phase_of(event.pattern).order < order
         for event in later
     )
 
 
-def _begins_at_the_start(events: Sequence[Event], packs: Packs) -> bool:
+def begins_at_the_start(events: Sequence[Event], packs: Packs) -> bool:
     """Tell whether the log shows the launch from its beginning: its command, its arguments, or the begin of the first phase."""
     if any(event.pattern.opens_launch for event in events):
         return True

@@ -186,7 +186,9 @@ class Splitter:
         if state is None:
             return self._after_the_end(event)
         back = state.seconds_to(event)
-        if back is not None and back <= -CLOCK_SLACK_S:
+        if (
+            back is not None and back <= -CLOCK_SLACK_S and event.pattern.id in state.seen
+        ):  # a clock alone may be set back
             return True
         return self._after_the_end(event) or self._memory_is_back(event, state)
 

@@ -31,7 +31,7 @@ from logscope.units import UNIT_NAMES, result_name
 
 ENVELOPE = "envelope.toml"
 NamedFile = tuple[Path, str]
-_EVENT_KEYS = "id means edge said_by contains drift fallback closes worker opens_launch ends blame fields form"
+_EVENT_KEYS = "id means edge said_by contains drift fallback closes worker opens_launch progress ends blame fields form"
 _PHASE_KEYS = "id title order item pair_by dense once per_worker draft_model_types aliases"
 
 
@@ -221,6 +221,7 @@ def _pattern(table: Table, phase_id: str, place: Place, values: FileValues) -> P
         closes=values.text(table, "closes", place) or None,
         worker=cast("None", values.choice(table, "worker", ("target", "draft"), place, None)),
         opens_launch=values.flag(table, "opens_launch", place),
+        progress=values.flag(table, "progress", place, default=True),
         ends=cast("Ends | None", values.choice(table, "ends", get_args(Ends), place, None)),
         blame=cast("Blame", values.choice(table, "blame", get_args(Blame), place, "cause")),
         fields={

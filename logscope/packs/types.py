@@ -121,6 +121,7 @@ class Pattern:
     closes: str | None = None
     worker: Literal["target", "draft"] | None = None
     opens_launch: bool = False
+    progress: bool = True
     ends: Ends | None = None
     blame: Blame = "cause"
     fields: Mapping[str, Field] = field(default_factory=dict)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from logscope.ledger import LedgerRow
-from logscope.model import Launch
+from logscope.ledger import UNEXPLAINED, LedgerRow
+from logscope.model import Launch, Pos
 from logscope.packs import Packs
 from logscope.rank import Rank
 from logscope.report.types import Bars, Column, Table, TableRow
 from logscope.report.words import phase_title, rank_label
 from logscope.timeline import PhaseRow
-from logscope.units import Quantity
+from logscope.units import Quantity, gib
 
 _LEDGER_COLUMNS = (
     Column("Item"),
@@ -36,7 +36,8 @@ def memory_bars(rows: Sequence[PhaseRow], packs: Packs) -> Bars | None:
     if not first or not least:
         return None
     start = min(first.values(), key=lambda number: number.value)
-    bars = [("at the start", start), *least.items()]
+    phase = phase_title(next(row for row in rows if row.before is not None), packs)
+    bars = [(f"before {phase[:1].lower()}{phase[1:]}", start), *least.items()]
     several = len({row.rank for row in rows}) > 1
     return Bars(
         f"Free memory after each phase, GiB{' (the rank with the least)' if several else ''}", "bytes", tuple(bars)
@@ -44,29 +45,57 @@ def memory_bars(rows: Sequence[PhaseRow], packs: Packs) -> Bars | None:
 
 
 def ledger_table(rows: Sequence[LedgerRow], launch: Launch) -> Table | None:
-    """Return the ledger of the rank that has the least memory left."""
+    """Return the ledger of the rank that had the least memory free at any time, among equals of the one with most unexplained.
+
+    The title says how far the other ranks differ.
+    """
     if not rows:
         return None
-    left: dict[Rank, int] = {row.rank: row.free_after for row in rows}
-    poorest = min(sorted(left), key=lambda rank: left[rank])
+    least: dict[Rank, int] = {}
+    unexplained: dict[Rank, int] = {}
+    for row in rows:
+        least[row.rank] = min(least.get(row.rank, row.free_before), row.free_before, row.free_after)
+        unknown = abs(row.bytes) if row.kind == UNEXPLAINED else 0
+        unexplained[row.rank] = max(unexplained.get(row.rank, 0), unknown)
+    poorest = min(least, key=lambda rank: (least[rank], -unexplained[rank], rank))
     own = [row for row in rows if row.rank == poorest]
-    shown = [
-        TableRow(
-            ("free at the start", None, Quantity(own[0].free_before, own[0].resolution), "", str(own[0].begin.line))
-        )
-    ]
+    stated = {event.pos for event in launch.events if event.quantity("avail_mem_bytes") is not None}
+    how = "measured" if own[0].begin in stated else "derived"
+    start = Quantity(own[0].free_before, own[0].resolution)
+    shown = [TableRow(("free at the start", None, start, how, _lines(own[0].begin, own[0].begin, launch)))]
     for row, after in zip(own, [*own[1:], None], strict=True):
         if row.is_rounding or not row.bytes:
             continue
         free = after.free_after if after is not None and after.is_rounding else row.free_after  # as the log prints it
-        where = f"{row.begin.line}-{row.end.line}"
-        taken = Quantity(row.bytes, row.resolution)
-        shown.append(TableRow((row.item, taken, Quantity(free, row.resolution), row.kind, where)))
-    if len(launch.ranks) > 1:
-        same = [rank for rank in left if left[rank] == left[poorest]]
-        title = f"Where the memory of {rank_label(poorest, launch.ranks)} went" + (
-            f" ({len(same)} ranks end alike)" if len(same) > 1 else ""
-        )
-    else:
-        title = "Where the memory went"
+        numbers = (Quantity(row.bytes, row.resolution), Quantity(free, row.resolution))
+        shown.append(TableRow((row.item, *numbers, row.kind, _lines(row.begin, row.end, launch))))
+    title = "Where the memory went"
+    if len(least) > 1:
+        apart = _furthest(rows, own)
+        others = f"the others differ by up to {gib(apart)} GiB" if apart else "the others are alike"
+        title = f"Where the memory of {rank_label(poorest, launch.ranks)} went ({others})"
     return Table(title, _LEDGER_COLUMNS, tuple(shown))
+
+
+def _furthest(rows: Sequence[LedgerRow], own: Sequence[LedgerRow]) -> int:
+    """Return the largest difference, beyond print resolution, between what one rank and any other took for the same thing."""
+    taken: dict[Rank, dict[tuple[str, str], int]] = {}
+    steps: dict[tuple[str, str], int] = {}
+    for row in rows:
+        key = (row.phase, row.item)
+        amounts = taken.setdefault(row.rank, {})
+        amounts[key] = amounts.get(key, 0) + row.bytes
+        steps[key] = max(steps.get(key, 0), row.resolution)
+    mine = taken[own[0].rank]
+    apart = [
+        abs(theirs.get(key, 0) - mine.get(key, 0))
+        for theirs in taken.values()
+        for key in {*theirs, *mine}
+        if abs(theirs.get(key, 0) - mine.get(key, 0)) > steps[key]
+    ]
+    return max(apart, default=0)
+
+
+def _lines(begin: Pos, end: Pos, launch: Launch) -> str:
+    file = f"{begin.file}:" if len({node.file for node in launch.nodes}) > 1 else ""
+    return f"{file}{begin.line}" if begin == end else f"{file}{begin.line}-{end.line}"

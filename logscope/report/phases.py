@@ -44,7 +44,9 @@ def _group_rows(group: Sequence[PhaseRow], launch: Launch, packs: Packs, unfold:
     if is_split:
         who = f"{len(own)} differ"
     if opened:
-        who = f"open on {ranks_text((row.rank for row in opened), launch.ranks)}" if len(launch.ranks) > 1 else "open"
+        who = "end not seen" if launch.outcome.kind == "ready" else "open"
+        if len(opened) < len(launch.ranks):
+            who += f": {ranks_text((row.rank for row in opened), launch.ranks)}"
     elif is_split and after is not None and not _agrees(after):
         _, poorest = min((row.after.value, row.rank) for row in group if row.after)
         who = f"least: {rank_label(poorest, launch.ranks)}"

@@ -78,7 +78,7 @@ def _overview(launches: Sequence[Launch]) -> Iterator[Section]:
 
 
 def _counted(count: int, one: str, several: str) -> str:
-    return f"{count} {one if count == 1 else several}"
+    return f"{count_text(count)} {one if count == 1 else several}"
 
 
 def _launch_sections(launch: Launch, packs: Packs, selection: Selection, is_one_of_several: bool) -> Iterator[Section]:
@@ -104,13 +104,15 @@ def _launch_sections(launch: Launch, packs: Packs, selection: Selection, is_one_
 
 
 def _facts(launch: Launch, packs: Packs) -> Iterator[str]:
+    said = next((event.pattern for event in launch.events if event.pos in launch.outcome.evidence), None)
+    if launch.outcome.kind == "failed" and said is not None and said.means:
+        yield f"{said.id}: {said.means}."
     if launch.outcome.kind == "failed" and any(span.begin and not span.end for span in launch.spans):
         yield f"When it failed, {last_step(launch, packs)}."
     tally = launch.tally
-    yield (
-        f"{count_text(tally.lines)} lines: {count_text(tally.events)} recognised, {count_text(tally.drift)} in an unknown wording, "
-        f"{count_text(tally.rest)} other. SGLang release by its wording: {launch.releases}."
-    )
+    counted = f"{_counted(tally.lines, 'line', 'lines')}: {count_text(tally.events)} recognised"
+    rest = f"{count_text(tally.drift)} in an unknown wording, {count_text(tally.rest)} other"
+    yield f"{counted}, {rest}. SGLang release by its wording: {launch.releases}."
     if launch.data_parallel == "replicas":
         yield "Data parallel: every DP number is a replica of the model with its own TP0."
     elif launch.data_parallel == "attention":

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from logscope.clock import seconds_between
 from logscope.model import Launch, Pos
-from logscope.packs import Packs
+from logscope.packs import Blame, Packs
 from logscope.rank import Rank
 from logscope.reading import shown_name
 from logscope.timeline import GAP, PhaseRow, phase_rows
@@ -30,8 +30,8 @@ def name_of(launch: Launch) -> str:
     return ", ".join(dict.fromkeys(f"{name} ({origin})" if origin else name for name, origin in files))
 
 
-def _ready(launch: Launch, _: Packs) -> str:
-    parts = [f"ready{_after(launch, launch.outcome.evidence[0])}"]
+def _ready(launch: Launch, packs: Packs) -> str:
+    parts = [f"ready{_after(launch, launch.outcome.evidence[0], packs)}"]
     if launch.ranks:
         parts.append("1 rank" if len(launch.ranks) == 1 else f"{len(launch.ranks)} ranks")
     tokens = capacity(launch)
@@ -42,36 +42,63 @@ def _ready(launch: Launch, _: Packs) -> str:
     if left:
         parts.append(f"{left.replace(' per rank', '')} left free{' per rank' if 'per rank' in left else ''}")
     sentence = f"{parts[0]}: {', '.join(parts[1:])}." if len(parts) > 1 else f"{parts[0]}."
-    if launch.ended is None:
-        return sentence
-    where = f" ({where_of(launch, launch.ended.evidence[0])})" if launch.ended.evidence else ""
-    if launch.ended.kind == "stopped":
-        return f"{sentence} It was stopped later{where}."
-    return f"{sentence} It died later: {clip(launch.ended.reason or '')}{where}."
+    return sentence + _ended(launch, packs)
 
 
-def _failed(launch: Launch, _: Packs) -> str:
+def _ended(launch: Launch, packs: Packs) -> str:
+    """Say how a launch ended after it was ready, if the log shows it."""
+    ended = launch.ended
+    if ended is None:
+        return ""
+    where = f" ({where_of(launch, ended.evidence[0])})" if ended.evidence else ""
+    if ended.kind == "stopped":
+        return f" It was stopped later{where}."
+    return f" It died later: {_reason(ended.reason, packs)}{_why(ended.blame)}{where}."
+
+
+def _failed(launch: Launch, packs: Packs) -> str:
     outcome = launch.outcome
     where = f" ({where_of(launch, outcome.evidence[0])})" if outcome.evidence else ""
-    on = f" on {ranks_text(outcome.ranks, launch.ranks)}" if outcome.ranks else ""
-    reason = clip((outcome.reason or "").rstrip("."))
-    return f"failed{_after(launch, outcome.evidence[0])}{on}: {reason}{where}."
+    everyone = len(outcome.ranks) == len(launch.ranks) > 1
+    on = f" on {ranks_text(outcome.ranks, launch.ranks)}" if everyone else ""
+    by = f" {', '.join(rank_runs(outcome.ranks, launch.ranks))} says:" if outcome.ranks and not everyone else ""
+    reason = _reason(outcome.reason, packs)
+    after = _after(launch, outcome.evidence[0], packs)
+    return f"failed{after}{on}:{by} {reason}{_why(outcome.blame)}{where}."
+
+
+def _reason(reason: str | None, packs: Packs) -> str:
+    """Return the text of a failure on one line, without the heading of the block (the traceback) that follows it."""
+    text = reason or ""
+    for block in packs.envelope.blocks:
+        text = text.removesuffix(block.begins)
+    return clip(text.rstrip(".: "))
+
+
+def _why(blame: Blame) -> str:
+    """Say that a failure's line is not its cause, where it is none."""
+    return "" if blame == "cause" else "; why is not in this log"
 
 
 def _cut(launch: Launch, packs: Packs) -> str:
     last = last_step(launch, packs)
-    if any(event.pattern.opens_launch for event in launch.events) or launch.events[0].pattern.edge == "begin":
-        return f"the log is cut: it ends inside a line ({where_of(launch, launch.outcome.evidence[0])}), {last}."
+    if launch.has_start:
+        return f"the log is cut: it ends inside a line ({where_of(launch, launch.outcome.evidence[0])}); {last}."
+    if launch.ended is not None:
+        return f"the log shows the end of a launch, not how it began and became ready.{_ended(launch, packs)}"
     return f"the log shows only a part of the launch: not how it began, and neither that it was ready nor that it failed; {last}."
 
 
 def _unfinished(launch: Launch, packs: Packs) -> str:
+    last = last_step(launch, packs)
+    if launch.followed_by is not None:
+        return f"ended without a word: the next launch begins at {where_of(launch, launch.followed_by)}; {last}."
     state = (
         "hung: silent for longer than asked"
         if launch.outcome.kind == "hung"
         else "neither ready nor failed when the log ends"
     )
-    return f"{state}; {last_step(launch, packs)}."
+    return f"{state}; {last}."
 
 
 def last_step(launch: Launch, packs: Packs) -> str:
@@ -107,10 +134,11 @@ def where_of(launch: Launch, pos: Pos) -> str:
 
 
 def phase_title(row: PhaseRow, packs: Packs) -> str:
-    """Name a phase for people: "Capture graphs: decode", "KV cache + Mamba state"; for a gap, after which phase it is."""
+    """Name a phase for people: "Capture graphs: decode", "KV cache + Mamba state"; for a gap, where it is."""
     if row.phase == GAP:
-        title = packs.phases[(row.kind or "").removeprefix("after ")].title
-        return f"(after {title[:1].lower()}{title[1:]})"
+        where, _, phase = (row.kind or "").partition(" ")
+        title = packs.phases[phase].title
+        return f"({where} {title[:1].lower()}{title[1:]})"
     title = packs.phases[row.phase].title
     if row.items and row.begin is not None and row.begin.pattern.edge == "point":
         title = " + ".join(row.items)
@@ -119,16 +147,25 @@ def phase_title(row: PhaseRow, packs: Packs) -> str:
     return f"{title} (draft)" if row.worker == "draft" else title
 
 
-def _after(launch: Launch, stop: Pos) -> str:
-    """Say after what time something happened, where the clock tells."""
-    seconds = elapsed_until(launch, stop)
-    return f" after {duration_text(seconds)}" if seconds is not None else ""
+def _after(launch: Launch, stop: Pos, packs: Packs) -> str:
+    """Say after what time something happened, where the clock tells and the log shows the start."""
+    seconds = elapsed_until(launch, stop) if launch.has_start else None
+    if seconds is None:
+        return ""
+    if any(event.pattern.opens_launch for event in launch.events):
+        return f" after {duration_text(seconds)}"
+    first = packs.phase_of(launch.events[0].pattern).title
+    return f" {duration_text(seconds)} after {first[:1].lower()}{first[1:]} began"
 
 
 def elapsed_until(launch: Launch, stop: Pos) -> float | None:
-    """Return the seconds from the first clock of a launch to the last clock at or before a line."""
-    times = [event.clock for event in launch.events if event.pos.file == stop.file and event.pos.line <= stop.line]
-    clocks = [clock for clock in times if clock is not None]
+    """Return the seconds from the first clock of a launch to that of a line, both of the node that prints the line.
+
+    A line without a clock (the end of a traceback) has that of the line before it.
+    """
+    origin = next((event.origin for event in launch.events if event.pos == stop), "")
+    own = [event for event in launch.events if event.pos.file == stop.file and event.origin in (origin, "")]
+    clocks = [event.clock for event in own if event.pos.line <= stop.line and event.clock is not None]
     seconds = seconds_between(clocks[0], clocks[-1]) if len(clocks) > 1 else None
     return seconds if seconds is None or seconds >= 0 else None
 
