@@ -258,7 +258,10 @@ def test_a_server_that_served_and_was_stopped_has_not_failed(read_text: ReadText
         "Decode batch, #running-req: 1, #token: 39, token usage: 0.00, cuda graph: True, #queue-req: 0",
     )
     (launch,) = read_text(
-        log(*[batch] * 20, at("10:01:00", "", "SIGTERM received. signum=None frame=None. Draining requests"))
+        log(
+            *[batch] * 20,
+            at("10:01:00", "", "SIGTERM received. signum=None frame=None. Draining requests and shutting down..."),
+        )
     )
     assert "cut" == launch.outcome.kind
     assert launch.ended is not None
