@@ -13,12 +13,17 @@ from conformance.digest import exact_range, form_ids, range_problems, read_diges
 from conformance.exceptions import unseen, waivers
 from conformance.harvest import harvest_text
 from conformance.judge import bears, judge
+from conformance.new_release import blocks, compare, report_lines, unknown
 from conformance.releases import FIRST, cache_dir, sorted_releases
 from conformance.render import Number, render
 from conformance.report import fault_lines
-from conformance.run import judge_releases
+from conformance.run import Finding, judge_releases
 from logscope.events import Recogniser
+from logscope.lines import ReadState
+from logscope.model import Event
+from logscope.packcheck import load_checked_packs
 from logscope.packs import Packs, load_packs
+from logscope.units import GIB
 
 SOURCE = """
 import logging
@@ -151,3 +156,43 @@ def test_a_release_is_recognised(release: str) -> None:
     known = read_digest()
     assert used == {form for form in known.forms if release in known.used_in(form)}
     assert Version(release) >= Version(FIRST)
+
+
+def finding(
+    template: str, forms: tuple[str, ...] = (), fault: str | None = None, bearing: str | None = "memory"
+) -> Finding:
+    line = "[2026-01-05 10:00:00 TP3] Brand new pool is ready. size=2.50 GB\n"
+    return Finding("0", template, "sglang/srt/pool.py:7", "f", "log", bearing, forms, fault, "", line, at_launch=True)
+
+
+OLD_POOL = finding("Memory pool end. avail mem={:.2f} GB", ("memory_pool.end#0",))
+NEW_POOL = finding("Memory pool end. free mem={:.2f} GB", fault="drift")
+BRAND_NEW = finding("Brand new pool is ready. size={:.2f} GB", fault="miss")
+KEPT = finding("KV cache of {} tokens", ("kv_cache.allocated#0",))
+GONE = finding("Something else entirely: {} MiB", ("kv_cache.dtype#0",))
+
+
+def test_messages_of_two_releases_are_new_changed_or_vanished() -> None:
+    difference = compare([OLD_POOL, KEPT, GONE], [NEW_POOL, KEPT, BRAND_NEW, finding("not of a launch", bearing=None)])
+    assert (BRAND_NEW,) == difference.new
+    assert ((OLD_POOL, NEW_POOL),) == difference.changed
+    assert (GONE,) == difference.vanished
+
+
+def test_the_report_of_a_release_says_where_until_is_due() -> None:
+    lines = list(report_lines(compare([KEPT, GONE], [KEPT]), "9.9.9", {"kv_cache.allocated#0": True}))
+    assert "# 9.9.9: 0 new, 0 changed, 1 vanished messages" == lines[0]
+    assert '#   do      until = "9.9.9" on kv_cache.dtype#0, if it has none' == lines[-1]
+
+
+def test_what_a_release_says_anew_becomes_a_pattern_file_that_knows_it(tmp_path: Path) -> None:
+    (tmp_path / "new.toml").write_text(blocks(unknown([BRAND_NEW, KEPT]), "9.9.9"))
+    packs, _ = load_checked_packs([tmp_path])
+    recogniser = Recogniser(packs)
+    (event,) = recogniser.read("x", [BRAND_NEW.line.encode()], ReadState())
+    assert isinstance(event, Event)
+    assert ("9.9.9", [round(2.5 * GIB)]) == (event.form.since, [value.value for value in event.values.values()])
+
+
+def test_a_release_without_unknown_messages_needs_no_block() -> None:
+    assert "" == blocks(unknown([KEPT]), "9.9.9")
