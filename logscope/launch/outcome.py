@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from logscope.clock import read_clock
 from logscope.model import Ending, Event, Outcome, Pos
 from logscope.packs import Packs
+from logscope.rank import Rank
 
 _LAST_WORDS = 200  # lines: while one rank dies, others may still print that they serve
 _WHY = {"cause": 0, "banner": 1, "consequence": 2}
@@ -60,19 +61,16 @@ def _ending(events: Sequence[Event], packs: Packs, alive_until: int) -> Ending |
 
     A failure after which the server still served is none: what it survived is not how it ended.
     """
-    for index, event in enumerate(events):
+    last_failure = max((event.pos.line for event in events if event.pattern.ends == "failed"), default=0)
+    for event in events:
         if event.pattern.ends == "stopped":
             return Ending("stopped", (event.pos,), event.text.strip(), event.pattern.id)
-        if event.pattern.ends == "failed" and _last_failure(events[index:]).pos.line > alive_until:
+        if event.pattern.ends == "failed" and last_failure > alive_until:
             dying = [other for other in events if other.pos.line > alive_until - _LAST_WORDS]
             failure = _failure(dying, packs)
             assert failure is not None
             return Ending("failed", failure.evidence, failure.reason, failure.event, failure.blame)
     return None
-
-
-def _last_failure(events: Sequence[Event]) -> Event:
-    return [event for event in events if event.pattern.ends == "failed"][-1]
 
 
 def _stopped_early(events: Sequence[Event], has_start: bool) -> Outcome | None:
@@ -90,12 +88,7 @@ def _failure(events: Sequence[Event], packs: Packs) -> Outcome | None:
     """
     if len({event.pos.file for event in events}) > 1:
         events = _in_time_order(events)
-    told = [
-        event
-        for index, event in enumerate(events)
-        if event.pattern.ends == "failed"
-        or (event.pattern.ends == "failed_unless_progress" and not _goes_on(events[index + 1 :], event, packs))
-    ]
+    told = _not_survived(events, packs)
     if not told:
         return None
     weight = min(_WHY[event.pattern.blame] for event in told)
@@ -121,17 +114,18 @@ def _in_time_order(events: Sequence[Event]) -> list[Event]:
     return [event for _, event in sorted(timed, key=lambda pair: pair[0])]
 
 
-def _goes_on(later: Sequence[Event], failure: Event, packs: Packs) -> bool:
-    """Tell whether the process that printed an exception went on with the launch after it."""
-    order = packs.phase_of(failure.pattern).order
-    return any(
-        event.rank == failure.rank
-        and event.pattern.said_by != "bar"
-        and event.pattern.progress
-        and event.pattern.ends is None
-        and packs.phase_of(event.pattern).order < order
-        for event in later
-    )
+def _not_survived(events: Sequence[Event], packs: Packs) -> list[Event]:
+    """Return the failures after which the process that printed them did not go on with the launch, in their order."""
+    told: list[Event] = []
+    goes_on: dict[Rank, int] = {}  # the earliest phase that a rank is yet to speak of
+    for event in reversed(events):
+        order = packs.phase_of(event.pattern).order
+        ends = event.pattern.ends
+        if ends == "failed" or (ends == "failed_unless_progress" and goes_on.get(event.rank, order) >= order):
+            told.append(event)
+        elif ends is None and event.pattern.progress and event.pattern.said_by != "bar":
+            goes_on[event.rank] = min(order, goes_on.get(event.rank, order))
+    return told[::-1]
 
 
 def begins_at_the_start(events: Sequence[Event], packs: Packs) -> bool:
