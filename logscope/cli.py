@@ -67,6 +67,9 @@ def run(arguments: Sequence[str] | None = None) -> None:
     typer itself exits for what it finds wrong in the words (2) and for a closed pipe.
     """
     words = _with_default_command(sys.argv[1:] if arguments is None else arguments)
+    if sys.stdout is None:  # closed by whoever started the program
+        _complain("cannot write: stdout is closed")
+        sys.exit(3)
     try:
         app(words or ["--help"])
     except LogscopeError as error:

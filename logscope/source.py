@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import glob
 import io
+import os
 import re
 import sys
 import zlib
@@ -72,15 +73,20 @@ def _expand(typed: str) -> list[Source]:
             raise SourceError(
                 f"no log in directory {typed}\n  do: name the file, or give files that end in .log, .txt, .out or .err"
             )
-        return [Source(str(log), log) for log in logs]
+        return [_named(log) for log in logs]
     if path.exists():
-        return [Source(typed, path)]
+        return [_named(path, typed)]
     found = (Path(match) for match in glob.glob(typed, recursive=True))  # noqa: PTH207 # absolute patterns
     matches = sorted((path for path in found if path.is_file()), key=_natural)
     if not matches:
         kind = "nothing matches" if glob.has_magic(typed) else "no such file:"
         raise SourceError(f"{kind} {typed}{_nearby(path)}")
-    return [Source(str(match), match) for match in matches]
+    return [_named(match) for match in matches]
+
+
+def _named(path: Path, typed: str = "") -> Source:
+    """Return a source under a name that can be shown: file names may hold bytes that are no UTF-8."""
+    return Source(os.fsencode(typed or path).decode("utf-8", errors="replace"), path)
 
 
 def _nearby(path: Path) -> str:

@@ -332,6 +332,23 @@ def test_problems_of_loading_and_of_samples_are_told_together(tmp_path: Path) ->
     assert "b.toml:10: " in done.stderr
 
 
+def test_a_file_name_that_is_no_utf_8_is_read_and_shown(tmp_path: Path) -> None:
+    name = b"run\xff.log"
+    (tmp_path / os.fsdecode(name)).write_bytes(Path(CAR).read_bytes())
+    for words in (("timeline",), ("timeline", "-f", "json"), ("events", "-f", "jsonl")):
+        done = logscope(words[0], os.fsdecode(name), *words[1:], cwd=tmp_path)
+        assert (0, "") == (done.returncode, done.stderr)
+        assert "run\ufffd.log" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["timeline", "events", "demo"])
+def test_a_closed_stdout_is_said_in_one_line(command: str) -> None:
+    log = [] if command == "demo" else [CAR]
+    shell = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "logscope", command, *log]
+    done = subprocess.run(shell, capture_output=True, check=False, text=True)
+    assert (3, "logscope: cannot write: stdout is closed\n") == (done.returncode, done.stderr)
+
+
 def test_the_demo_tells_the_story_of_two_launches() -> None:
     done = logscope("demo")
     assert 0 == done.returncode
