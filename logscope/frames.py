@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from logscope.ledger import LedgerRow, build_ledger
-from logscope.model import Drift, Event, Launch, Value
+from logscope.model import Drift, Event, Launch, Pos, Value
 from logscope.packs import Packs
+from logscope.rank import Rank
 from logscope.server_args import ArgValue, Command, ServerArgs
 from logscope.timeline import PhaseRow, phase_rows, timeline_rows
 from logscope.units import Quantity
@@ -70,7 +71,7 @@ SCHEMA: Mapping[str, Schema] = {
     "phases": {
         **_WHO,
         "phase": (TEXT, "phase id, or 'gap' for a stretch in which no phase was open"),
-        "kind": (TEXT, "which of several spans of the phase; for a gap: after which phase"),
+        "kind": (TEXT, "which of several spans of the phase; for a gap: 'before', 'after' or 'beside' which phase"),
         "begin_time": (TEXT, "time of the first line as printed"),
         "end_time": (TEXT, "time of the last line as printed; missing while it is open"),
         "duration_s": (FLOAT, "seconds: the line's own figure where it prints one, else by the clock"),
@@ -200,13 +201,18 @@ def _step(quantity: Quantity | None) -> float | None:
     return None if quantity is None else quantity.resolution
 
 
+def _who(launch: Launch, rank: Rank, worker: str | None) -> Row:
+    return {"launch": launch.number, "node": rank.node, "rank": rank.tag, "worker": worker}
+
+
+def _where(pos: Pos) -> Row:
+    return {"file": pos.file, "line": pos.line}
+
+
 def _timeline(launch: Launch, _: Packs) -> Iterator[Row]:
     for row in timeline_rows(launch):
         yield {
-            "launch": launch.number,
-            "node": row.rank.node,
-            "rank": row.rank.tag,
-            "worker": row.worker,
+            **_who(launch, row.rank, row.worker),
             "phase": row.phase,
             "kind": row.kind,
             "event": row.event,
@@ -217,8 +223,7 @@ def _timeline(launch: Launch, _: Packs) -> Iterator[Row]:
             "avail_mem_resolution_bytes": _step(row.avail),
             "mem_usage_bytes": _value(row.used),
             "mem_usage_resolution_bytes": _step(row.used),
-            "file": row.pos.file,
-            "line": row.pos.line,
+            **_where(row.pos),
         }
 
 
@@ -239,18 +244,14 @@ def _events(launch: Launch, _: Packs) -> Iterator[Row]:
     for item, worker in told:
         is_event = isinstance(item, Event)
         yield {
-            "launch": launch.number,
-            "node": item.rank.node,
-            "rank": item.rank.tag,
-            "worker": worker,
+            **_who(launch, item.rank, worker),
             "phase": item.pattern.phase if isinstance(item, Event) else None,
             "event": item.pattern.id if isinstance(item, Event) else None,
             "time": item.clock,
             "values": json.dumps({k: plain(v) for k, v in item.values.items()}) if isinstance(item, Event) else None,
             "drift": None if isinstance(item, Event) else " ".join(item.patterns),
             "text": None if is_event else item.text,
-            "file": item.pos.file,
-            "line": item.pos.line,
+            **_where(item.pos),
         }
 
 
@@ -260,17 +261,13 @@ def _values(launch: Launch, _: Packs) -> Iterator[Row]:
             number = value if isinstance(value, Quantity) else None
             shown = value if isinstance(value, str) else json.dumps(plain(value))
             yield {
-                "launch": launch.number,
-                "node": event.rank.node,
-                "rank": event.rank.tag,
-                "worker": worker,
+                **_who(launch, event.rank, worker),
                 "event": event.pattern.id,
                 "field": name,
                 "value": _value(number),
                 "resolution": _step(number),
                 "text": None if number is not None else shown,
-                "file": event.pos.file,
-                "line": event.pos.line,
+                **_where(event.pos),
             }
 
 
@@ -283,10 +280,7 @@ def _phase(launch: Launch, row: PhaseRow) -> Row:
     first = row.begin or row.end
     assert first is not None
     return {
-        "launch": launch.number,
-        "node": row.rank.node,
-        "rank": row.rank.tag,
-        "worker": row.worker,
+        **_who(launch, row.rank, row.worker),
         "phase": row.phase,
         "kind": row.kind,
         "begin_time": row.begin.clock if row.begin else None,
@@ -332,10 +326,7 @@ def ledger_of(launch: Launch, packs: Packs) -> list[LedgerRow]:
 def _ledger(launch: Launch, packs: Packs) -> Iterator[Row]:
     for row in ledger_of(launch, packs):
         yield {
-            "launch": launch.number,
-            "node": row.rank.node,
-            "rank": row.rank.tag,
-            "worker": row.worker,
+            **_who(launch, row.rank, row.worker),
             "phase": row.phase,
             "item": row.item,
             "bytes": row.bytes,

@@ -12,7 +12,7 @@ from typing import Literal
 
 from logscope.model import Event, Launch, Pos, Worker
 from logscope.rank import Rank
-from logscope.timeline import is_rank_line, item_quantities
+from logscope.timeline import item_quantities
 from logscope.units import Quantity
 
 Kind = Literal["measured", "derived", "unexplained"]
@@ -55,7 +55,7 @@ def build_ledger(launch: Launch, items: Mapping[str, str]) -> list[LedgerRow]:
     """
     lines: dict[Rank, list[tuple[Event, Worker | None]]] = {}
     for event, worker in zip(launch.events, launch.workers, strict=True):
-        if is_rank_line(event):
+        if event.pattern.is_of_a_rank:
             lines.setdefault(event.rank, []).append((event, worker))
     return [row for rank in sorted(lines) for row in _rank_ledger(lines[rank], items)]
 

@@ -45,6 +45,11 @@ class Rank:
         tag = self.tag or "(no tag)"
         return tag if self.node is None else f"node {self.node} {tag}"
 
+    def answers_to(self, name: str) -> bool:
+        """Whether a user means this rank by ``name``: its whole tag or one word of it, in any case."""
+        wanted, own = " ".join(name.upper().split()), self.tag.upper()
+        return wanted == own or wanted in own.split()
+
     def __lt__(self, other: Rank) -> bool:
         return self._key() < other._key()
 

@@ -79,12 +79,17 @@ def _read_segments(source: Source, reading: Reading, recogniser: Recogniser) -> 
         if is_closed:
             closed.append(segment)
     for segment in closed:
-        is_last = not any(other.origin == segment.origin and other.first_line > segment.first_line for other in closed)
-        segment.close(state.lines if is_last else segment.last_line)
+        segment.close(segment.last_line if _next_line(segment, closed) else state.lines)
     damaged = len(reading.problems) > before
     if not any(segment.events for segment in closed) and not damaged:
         reading.foreign.append(_why_foreign(source.name, state))
     return [_node_log(segment, closed, source, state, damaged, reading) for segment in closed]
+
+
+def _next_line(segment: Segment, closed: Sequence[Segment]) -> int | None:
+    """Return where the next launch of the same stream begins, None if there is none."""
+    later = (o.first_line for o in closed if o.origin == segment.origin and o.first_line > segment.first_line)
+    return min(later, default=None)
 
 
 def _why_foreign(name: str, state: ReadState) -> str:
@@ -95,9 +100,8 @@ def _why_foreign(name: str, state: ReadState) -> str:
 def _node_log(
     segment: Segment, closed: Sequence[Segment], source: Source, state: ReadState, damaged: bool, reading: Reading
 ) -> NodeLog:
-    later = [other for other in closed if other.origin == segment.origin and other.first_line > segment.first_line]
-    if later:
-        following = min(other.first_line for other in later)
+    following = _next_line(segment, closed)
+    if following is not None:
         return NodeLog(segment, followed_by=Pos(source.name, following))
     if segment.last_line < max(other.last_line for other in closed):
         return NodeLog(segment)

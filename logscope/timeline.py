@@ -84,14 +84,9 @@ def timeline_rows(launch: Launch) -> list[TimelineRow]:
             pos=event.pos,
         )
         for event, worker in zip(launch.events, launch.workers, strict=True)
-        if is_rank_line(event)
+        if event.pattern.is_of_a_rank
         and (event.pattern.edge != "point" or _printed_use(event) or event.quantity("avail_mem_bytes"))
     ]
-
-
-def is_rank_line(event: Event) -> bool:
-    """Tell whether an event is said by a rank, not by a launcher or a progress bar."""
-    return event.pattern.said_by in ("every rank", "rank 0")
 
 
 def item_quantities(event: Event) -> Iterator[tuple[str, Quantity]]:
@@ -135,7 +130,7 @@ def _free_before(launch: Launch) -> dict[Pos, Event]:
     last: dict[Rank, Event] = {}
     before: dict[Pos, Event] = {}
     for event in launch.events:
-        if not is_rank_line(event):
+        if not event.pattern.is_of_a_rank:
             continue
         if event.rank in last:
             before[event.pos] = last[event.rank]

@@ -15,7 +15,6 @@ from logscope.ledger import LedgerRow
 from logscope.model import Launch
 from logscope.packs import Packs
 from logscope.rank import Rank
-from logscope.timeline import is_rank_line
 from logscope.units import GIB, gib
 
 BASELINE = (FIXTURES / "baseline/launch.log").read_bytes().splitlines(keepends=True)
@@ -31,7 +30,9 @@ def last_free(launch: Launch, rank: Rank) -> int | None:
     printed = [
         amount.value
         for event in launch.events
-        if event.rank == rank and is_rank_line(event) and (amount := event.quantity("avail_mem_bytes")) is not None
+        if event.rank == rank
+        and event.pattern.is_of_a_rank
+        and (amount := event.quantity("avail_mem_bytes")) is not None
     ]
     return int(printed[-1]) if printed else None
 

@@ -110,10 +110,8 @@ def _of_launch(stream: Iterable[Spoken], choice: str) -> Iterator[Spoken]:
 
 
 def _filtered(stream: Iterable[Spoken], rank: str | None, phase: str | None) -> Iterator[Spoken]:
-    tag = " ".join(rank.upper().split()) if rank else None
     for spoken in stream:
-        own = spoken.item.rank.tag.upper()
-        if tag is not None and tag != own and tag not in own.split():
+        if rank is not None and not spoken.item.rank.answers_to(rank):
             continue
         if phase is None or spoken.phase == phase:
             yield spoken

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from logscope.launch.outcome import LogEnd, begins_at_the_start, judge
 from logscope.launch.phases import pair_phases
@@ -30,29 +30,21 @@ class NodeLog:
     followed_by: Pos | None = None
 
 
-@dataclass(slots=True)
-class _Group:
-    """The nodes found so far of one launch."""
-
-    nodes: list[NodeLog] = field(default_factory=list)
-    numbers: set[int | None] = field(default_factory=set)
-
-
 def build_launches(logs: Sequence[NodeLog], packs: Packs, silence_s: float | None = None) -> list[Launch]:
     """Return the launches of all files, numbered from 1 in the order of their first lines.
 
     Segments without any event are left out: they hold no launch.
     """
     joiner = NodeJoiner()
-    groups: list[_Group] = []
+    groups: list[list[NodeLog]] = []
     for log in logs:
         if not log.segment.events:
             continue
         number = joiner.place(log.segment)
         if number > len(groups):
-            groups.append(_Group())
-        groups[number - 1].nodes.append(log)
-    return [_build(number, group.nodes, packs, silence_s) for number, group in enumerate(groups, 1)]
+            groups.append([])
+        groups[number - 1].append(log)
+    return [_build(number, group, packs, silence_s) for number, group in enumerate(groups, 1)]
 
 
 class NodeJoiner:
@@ -122,6 +114,7 @@ def _build(number: int, logs: Sequence[NodeLog], packs: Packs, silence_s: float 
         events.extend(_on_node(event, node) for event in on_one_clock(segment.events))
         drift.extend(segment.drift)
     workers = assign_workers(events, packs)
+    ranks, args = _ranks(events), segment_args(events)
     last = logs[-1]
     end = LogEnd(
         whole=all(log.ends_whole for log in logs) and not any(item.cut for item in drift),
@@ -137,8 +130,8 @@ def _build(number: int, logs: Sequence[NodeLog], packs: Packs, silence_s: float 
         workers=tuple(workers),
         spans=pair_phases(events, workers, packs),
         drift=tuple(item for item in drift if not item.cut),
-        ranks=_ranks(events),
-        args=segment_args(events) or ServerArgs(),
+        ranks=ranks,
+        args=args or ServerArgs(),
         command=_command(events),
         tally=_tally(logs),
         releases=infer_releases(events),
@@ -146,7 +139,7 @@ def _build(number: int, logs: Sequence[NodeLog], packs: Packs, silence_s: float 
         ended=ended,
         has_start=begins_at_the_start(events, packs),
         followed_by=last.followed_by if len(logs) == 1 else None,
-        data_parallel=_data_parallel(_ranks(events), segment_args(events)),
+        data_parallel=_data_parallel(ranks, args),
         notes=tuple(_notes(logs)),
         omitted={name: count for log in logs for name, count in log.segment.omitted.items()},
     )
@@ -154,7 +147,7 @@ def _build(number: int, logs: Sequence[NodeLog], packs: Packs, silence_s: float 
 
 def _ranks(events: Iterable[Event]) -> tuple[Rank, ...]:
     """Return the ranks that speak; the one without a tag only if none has a tag: else its rank is unknown, not another one."""
-    spoken = {event.rank for event in events if event.rank.tag or event.pattern.said_by in ("every rank", "rank 0")}
+    spoken = {event.rank for event in events if event.rank.tag or event.pattern.is_of_a_rank}
     tagged = {rank for rank in spoken if rank.tag}
     return tuple(sorted(tagged or spoken))
 

@@ -22,7 +22,7 @@ def pair_phases(events: Sequence[Event], workers: Sequence[Worker | None], packs
     open_at: dict[Key, int] = {}
     points_at: dict[tuple[Rank, Worker | None, str], int] = {}
     for event, worker in zip(events, workers, strict=True):
-        if event.pattern.said_by not in ("every rank", "rank 0"):
+        if not event.pattern.is_of_a_rank:
             continue
         phase = packs.phase_of(event.pattern)
         kinds = tuple(_text(event, name) for name in phase.pair_by)

@@ -185,12 +185,12 @@ class Splitter:
         state = self._ranks.get(event.rank.tag)
         if state is None:
             return self._after_the_end(event)
-        back = state.seconds_to(event)
-        if (
-            back is not None and back <= -CLOCK_SLACK_S and event.pattern.id in state.seen
-        ):  # a clock alone may be set back
-            return True
-        return self._after_the_end(event) or self._memory_is_back(event, state)
+        return self._runs_back(event, state) or self._after_the_end(event) or self._memory_is_back(event, state)
+
+    def _runs_back(self, event: Event, state: _RankState) -> bool:
+        """Tell whether a rank says again what it has said, at an earlier time; the time alone may be a clock that was set back."""
+        seconds = state.seconds_to(event)
+        return seconds is not None and seconds <= -CLOCK_SLACK_S and event.pattern.id in state.seen
 
     def _opens_anew(self, opener: Event) -> bool:
         if self._is_other_node(opener):

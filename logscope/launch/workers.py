@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from logscope.model import Event, Worker
 from logscope.packs import Packs, Phase
 
-_PER_RANK = ("every rank", "rank 0")
-
 
 def assign_workers(events: Sequence[Event], packs: Packs) -> list[Worker | None]:
     """Return the worker of each event of one launch; None for what is not about a model worker's phases."""
@@ -29,7 +27,7 @@ def assign_workers(events: Sequence[Event], packs: Packs) -> list[Worker | None]
         if stated in ("target", "draft"):
             workers.append("target" if stated == "target" else "draft")
             continue
-        if event.pattern.said_by not in _PER_RANK or not phase.per_worker:
+        if not event.pattern.is_of_a_rank or not phase.per_worker:
             workers.append(None)
             continue
         state = ranks.setdefault((event.rank.node, event.rank.tag), _RankWorkers(drafts, load_order, pool_order))
@@ -125,6 +123,6 @@ def _begin_of(events: Sequence[Event], end: int) -> int | None:
     rank, phase = events[end].rank, events[end].pattern.phase
     for before in range(end - 1, -1, -1):
         pattern = events[before].pattern
-        if events[before].rank == rank and pattern.edge != "point" and pattern.said_by in _PER_RANK:
+        if events[before].rank == rank and pattern.edge != "point" and pattern.is_of_a_rank:
             return before if pattern.phase == phase and pattern.edge == "begin" else None
     return None

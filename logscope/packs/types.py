@@ -128,6 +128,11 @@ class Pattern:
     forms: tuple[Form, ...] = ()
 
     @property
+    def is_of_a_rank(self) -> bool:
+        """Whether a rank says it, not a launcher or a progress bar, of which the rank is unknown."""
+        return self.said_by in ("every rank", "rank 0")
+
+    @property
     def literals(self) -> tuple[str, ...]:
         """Every literal that the event or one of its forms is gated by."""
         return tuple(dict.fromkeys([*self.contains, *(text for form in self.forms for text in form.contains)]))

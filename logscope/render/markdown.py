@@ -30,7 +30,7 @@ def _escape(text: str) -> str:
 
 def _text(text: Text) -> Iterator[str]:
     for line in text.lines:
-        yield f"**{_escape(line)}**" if text.style in ("headline", "good", "bad") else f"{_escape(line)}  "
+        yield f"**{_escape(line)}**" if text.style in ("good", "bad") else f"{_escape(line)}  "
 
 
 def _table(table: Table) -> Iterator[str]:

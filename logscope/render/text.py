@@ -21,7 +21,6 @@ IS_BINARY = False
 PIPE_WIDTH = 80  # a pipe has no width; a pull request or a ticket has about this one
 WIDEST = 120
 _STYLES = {
-    "headline": "bold",
     "good": "bold green",
     "bad": "bold red",
     "warning": "yellow",
@@ -54,7 +53,7 @@ def show(report: Report) -> None:
 def _write(report: Report, console: Console) -> None:
     can_draw = not console.options.ascii_only
     for index, section in enumerate(report.sections):
-        starts_launch = isinstance(section, Text) and section.style in ("headline", "good", "bad")
+        starts_launch = isinstance(section, Text) and section.style in ("good", "bad")
         if index and (starts_launch or not isinstance(section, Text)):
             console.print()
         _write_section(section, console, can_draw)

@@ -9,7 +9,7 @@ from logscope.model import Launch, Pos
 from logscope.packs import Packs
 from logscope.rank import Rank
 from logscope.report.types import Bars, Column, Table, TableRow
-from logscope.report.words import phase_title, rank_label
+from logscope.report.words import inside_a_sentence, phase_title, rank_label
 from logscope.timeline import PhaseRow
 from logscope.units import Quantity, gib
 
@@ -37,7 +37,7 @@ def memory_bars(rows: Sequence[PhaseRow], packs: Packs) -> Bars | None:
         return None
     start = min(first.values(), key=lambda number: number.value)
     phase = phase_title(next(row for row in rows if row.before is not None), packs)
-    bars = [(f"before {phase[:1].lower()}{phase[1:]}", start), *least.items()]
+    bars = [(f"before {inside_a_sentence(phase)}", start), *least.items()]
     several = len({row.rank for row in rows}) > 1
     return Bars(
         f"Free memory after each phase, GiB{' (the rank with the least)' if several else ''}", "bytes", tuple(bars)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from logscope.errors import UsageError
 from logscope.frames import SCHEMA, Row, frame_rows, ledger_of
-from logscope.model import Launch
+from logscope.model import Launch, OutcomeKind, Pos
 from logscope.packs import Packs
 from logscope.rank import Rank
 from logscope.report.memory import ledger_table, memory_bars
 from logscope.report.phases import phase_table
-from logscope.report.types import Records, Report, Section, Text
-from logscope.report.words import clip, headline, last_step, rank_runs
+from logscope.report.types import Records, Report, Section, Style, Text
+from logscope.report.words import clip, headline, last_step, name_of, rank_runs
 from logscope.timeline import phase_rows
 from logscope.units import count_text
 
 JSON_SCHEMA = 1
 _MOST_DRIFT = 5
+_STYLES: Mapping[OutcomeKind, Style] = {
+    "ready": "good",
+    "failed": "bad",
+    "hung": "bad",
+    "cut": "warning",
+    "running": "warning",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +43,7 @@ class Selection:
         """
         if self.only is None:
             return launch.ranks
-        wanted = " ".join(self.only.upper().split())
-        chosen = tuple(rank for rank in launch.ranks if wanted in (rank.tag.upper(), *rank.tag.upper().split()))
+        chosen = tuple(rank for rank in launch.ranks if rank.answers_to(self.only))
         if not chosen:
             has = ", ".join(rank_runs(launch.ranks, launch.ranks)) or "none"
             raise UsageError(f"no rank {self.only!r} in launch {launch.number}\n  do: take one of {has}")
@@ -70,8 +76,8 @@ def _overview(launches: Sequence[Launch]) -> Iterator[Section]:
         return
     text = f"{_counted(len(launches), 'launch', 'launches')} in {_counted(len(files), 'file', 'files')}"
     for launch in joined:
-        names = ", ".join(node.file for node in launch.nodes)
-        text += f"; {names} are the nodes of {'one launch' if len(launches) == 1 else f'launch {launch.number}'}, by their server_args"
+        which = "one launch" if len(launches) == 1 else f"launch {launch.number}"
+        text += f"; {name_of(launch)} are the nodes of {which}, by their server_args"
     if len(files) > 1 and not joined:
         text += "; no two of them are nodes of one launch, by their server_args"
     yield Text((f"{text}.",))
@@ -82,11 +88,9 @@ def _counted(count: int, one: str, several: str) -> str:
 
 
 def _launch_sections(launch: Launch, packs: Packs, selection: Selection, is_one_of_several: bool) -> Iterator[Section]:
-    style = {"ready": "good", "failed": "bad", "hung": "bad"}.get(launch.outcome.kind, "warning")
-    if launch.ended is not None and launch.ended.kind == "failed":
-        style = "bad"
+    has_died = launch.ended is not None and launch.ended.kind == "failed"
     prefix = f"[{launch.number}] " if is_one_of_several else ""
-    yield Text((prefix + headline(launch, packs),), style)  # type: ignore[arg-type] # the table above holds styles only
+    yield Text((prefix + headline(launch, packs),), "bad" if has_died else _STYLES[launch.outcome.kind])
     ranks = set(selection.ranks(launch))
     rows = [row for row in phase_rows(launch) if selection.only is None or row.rank in ranks]
     if rows:
@@ -134,6 +138,10 @@ def _rows(name: str, launch: Launch, packs: Packs, selection: Selection) -> list
     return [row for row in own if selection.only is None or (row["node"], row["rank"]) in shown]
 
 
+def _positions(positions: Sequence[Pos]) -> list[dict[str, str | int]]:
+    return [{"file": pos.file, "line": pos.line} for pos in positions]
+
+
 def launch_data(launch: Launch, packs: Packs, selection: Selection) -> dict[str, object]:
     """Return a launch for JSON: outcome, facts, and the frames as lists of objects."""
     outcome, ended = launch.outcome, launch.ended
@@ -142,13 +150,13 @@ def launch_data(launch: Launch, packs: Packs, selection: Selection) -> dict[str,
         "headline": headline(launch, packs),
         "outcome": outcome.kind,
         "reason": outcome.reason,
-        "evidence": [{"file": pos.file, "line": pos.line} for pos in outcome.evidence],
+        "evidence": _positions(outcome.evidence),
         "ended": None
         if ended is None
         else {
             "kind": ended.kind,
             "reason": ended.reason,
-            "evidence": [{"file": pos.file, "line": pos.line} for pos in ended.evidence],
+            "evidence": _positions(ended.evidence),
         },
         "nodes": [
             {

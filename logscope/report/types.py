@@ -9,6 +9,7 @@ from typing import Literal
 from logscope.units import Quantity
 
 CellUnit = Literal["text", "bytes", "s", "count"]
+Style = Literal["good", "bad", "warning", "aside", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ Cell = str | int | Quantity | Range | None
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its title, what its numbers are, and whether it may be left out where space is short."""
+    """A column: its title, and what its numbers are."""
 
     title: str
     unit: CellUnit = "text"
@@ -64,10 +65,10 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Lines of text; ``style`` is a hint: the first sentence, a warning, or an aside."""
+    """Lines of text. ``good`` and ``bad`` are the sentence that says how a launch went."""
 
     lines: tuple[str, ...]
-    style: Literal["headline", "good", "bad", "warning", "aside", "plain"] = "plain"
+    style: Style = "plain"
 
 
 Section = Text | Table | Bars

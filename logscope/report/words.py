@@ -11,7 +11,7 @@ from logscope.model import Launch, Pos
 from logscope.packs import Blame, Packs
 from logscope.rank import Rank
 from logscope.reading import shown_name
-from logscope.timeline import GAP, PhaseRow, phase_rows
+from logscope.timeline import GAP, PhaseRow, item_quantities, phase_rows
 from logscope.units import Quantity, count_text, gib
 
 _LONGEST_REASON = 240
@@ -40,7 +40,7 @@ def _ready(launch: Launch, packs: Packs) -> str:
         parts.append(f"{count_text(tokens.value)} tokens of KV cache{f' ({kv})' if kv else ''}")
     left = left_free(launch)
     if left:
-        parts.append(f"{left.replace(' per rank', '')} left free{' per rank' if 'per rank' in left else ''}")
+        parts.append(left)
     sentence = f"{parts[0]}: {', '.join(parts[1:])}." if len(parts) > 1 else f"{parts[0]}."
     return sentence + _ended(launch, packs)
 
@@ -137,8 +137,7 @@ def phase_title(row: PhaseRow, packs: Packs) -> str:
     """Name a phase for people: "Capture graphs: decode", "KV cache + Mamba state"; for a gap, where it is."""
     if row.phase == GAP:
         where, _, phase = (row.kind or "").partition(" ")
-        title = packs.phases[phase].title
-        return f"({where} {title[:1].lower()}{title[1:]})"
+        return f"({where} {inside_a_sentence(packs.phases[phase].title)})"
     title = packs.phases[row.phase].title
     if row.items and row.begin is not None and row.begin.pattern.edge == "point":
         title = " + ".join(row.items)
@@ -154,8 +153,13 @@ def _after(launch: Launch, stop: Pos, packs: Packs) -> str:
         return ""
     if any(event.pattern.opens_launch for event in launch.events):
         return f" after {duration_text(seconds)}"
-    first = packs.phase_of(launch.events[0].pattern).title
-    return f" {duration_text(seconds)} after {first[:1].lower()}{first[1:]} began"
+    first = inside_a_sentence(packs.phase_of(launch.events[0].pattern).title)
+    return f" {duration_text(seconds)} after {first} began"
+
+
+def inside_a_sentence(title: str) -> str:
+    """Write a title as it stands inside a sentence: "Load weights" is "load weights", "KV cache" stays."""
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
 
 def elapsed_until(launch: Launch, stop: Pos) -> float | None:
@@ -196,9 +200,8 @@ def kv_cache(launch: Launch) -> str:
     """Say how large the KV cache of the target is on each rank; empty where no line says it."""
     sizes: dict[Rank, Quantity] = {}
     for event, worker in zip(launch.events, launch.workers, strict=True):
-        for field in event.pattern.fields.values():
-            number = event.quantity(field.result)
-            if field.item == "KV cache" and number is not None and worker == "target":
+        for item, number in item_quantities(event):
+            if item == "KV cache" and worker == "target":
                 sizes[event.rank] = sizes.get(event.rank, Quantity(0, 0)) + number
     return per_rank_text(list(sizes.values()))
 
@@ -208,20 +211,21 @@ def left_free(launch: Launch) -> str:
     last: dict[Rank, Quantity] = {}
     for event in launch.events:
         free = event.quantity("avail_mem_bytes")
-        if free is not None and event.pattern.said_by in ("every rank", "rank 0"):
+        if free is not None and event.pattern.is_of_a_rank:
             last[event.rank] = free
-    return per_rank_text(list(last.values()))
+    return per_rank_text(list(last.values()), "left free")
 
 
-def per_rank_text(numbers: Sequence[Quantity]) -> str:
-    """Write what each rank has: one figure where they agree, else the range."""
+def per_rank_text(numbers: Sequence[Quantity], what: str = "") -> str:
+    """Write what each rank has: one figure where they agree, else the range; ``what`` follows the unit."""
     if not numbers:
         return ""
     low, high = min(numbers, key=lambda n: n.value), max(numbers, key=lambda n: n.value)
-    each = " per rank" if len(numbers) > 1 else ""
-    if low.meets(high):
-        return f"{gib(low.value, low.resolution)} GiB{each}"
-    return f"{gib(low.value, low.resolution)}..{gib(high.value, high.resolution)} GiB{each}"
+    figure = gib(low.value, low.resolution)
+    if not low.meets(high):
+        figure += f"..{gib(high.value, high.resolution)}"
+    words = (f"{figure} GiB", what, "per rank" if len(numbers) > 1 else "")
+    return " ".join(word for word in words if word)
 
 
 def rank_label(rank: Rank, all_ranks: Sequence[Rank]) -> str:
