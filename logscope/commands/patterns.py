@@ -151,7 +151,8 @@ def gaps(
     found = find_gaps(((source.name, read_blocks(source)) for source in find_sources(logs)), recogniser)
     if not found:
         raise NoLaunchError(
-            f"no unrecognised line in {', '.join(logs)}: but for the inside of tracebacks every line is known\n  do: nothing"
+            f"no unrecognised line in {', '.join(logs)}: it is empty, or every line is known but for the inside of "
+            "tracebacks\n  do: nothing"
         )
     chosen = [gap for gap in found if everything or gap.is_memory]
     shown = chosen[:limit]
