@@ -92,11 +92,19 @@ def _failure(events: Sequence[Event], packs: Packs) -> Outcome | None:
     if not told:
         return None
     weight = min(_WHY[event.pattern.blame] for event in told)
-    first = next(event for event in told if _WHY[event.pattern.blame] == weight)
+    heavy = [event for event in told if _WHY[event.pattern.blame] == weight]
+    first = next((event for event in heavy if not is_bare_banner(event)), heavy[0])
     same = [event for event in told if event.pattern.id == first.pattern.id and event.text == first.text]
     ranks = tuple(sorted({event.rank for event in same if event.rank.tag}))
     positions = tuple(event.pos for event in same)
     return Outcome("failed", positions, first.text.strip(), first.pattern.id, ranks, first.pattern.blame)
+
+
+def is_bare_banner(event: Event) -> bool:
+    """Return whether a line says only that something failed, and the reason is to follow: "Scheduler hit an exception: Traceback"."""
+    message = event.string("message") or ""
+    is_empty = not message or message.startswith("Traceback")
+    return event.pattern.blame == "banner" and event.pattern.cause is None and is_empty
 
 
 def _in_time_order(events: Sequence[Event]) -> list[Event]:

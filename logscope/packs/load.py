@@ -4,35 +4,23 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast, get_args
 
 from logscope.errors import PackError
+from logscope.packs.entries import read_pattern, read_phase
 from logscope.packs.envelope import joined, read_envelope
 from logscope.packs.problems import Problem, pack_error
-from logscope.packs.types import (
-    Blame,
-    Edge,
-    Ends,
-    Envelope,
-    Field,
-    Form,
-    Packs,
-    Pairs,
-    Pattern,
-    Phase,
-    Place,
-    SaidBy,
-)
+from logscope.packs.types import Envelope, Packs, Pattern, Phase, Place
 from logscope.packs.values import FileValues, Table, suggestion
-from logscope.units import UNIT_NAMES, result_name
 
 ENVELOPE = "envelope.toml"
 NamedFile = tuple[Path, str]
-_EVENT_KEYS = "id means edge said_by contains drift fallback closes worker opens_launch progress ends blame fields form"
-_PHASE_KEYS = "id title order item pair_by dense once per_worker draft_model_types aliases"
+_EVENT_KEYS = (
+    "id means edge said_by contains drift fallback closes worker opens_launch progress ends blame cause fields form"
+)
+_PHASE_KEYS = "id title order item pair_by dense once per_worker draft_model_types aliases noise_args acts_on"
 
 
 def builtin_dir() -> Path:
@@ -93,7 +81,16 @@ def read_understood(files: Iterable[NamedFile]) -> tuple[Packs, list[Problem]]:
     reader.check_extended()
     phases = dict(sorted(reader.phases.items(), key=lambda item: item[1].order))
     patterns = tuple(pattern for pattern in reader.patterns if pattern.phase in phases)
-    return Packs(phases, patterns, reader.envelope, reader.aliases, tuple(reader.names)), reader.problems
+    packs = Packs(
+        phases,
+        patterns,
+        reader.envelope,
+        reader.aliases,
+        tuple(reader.names),
+        tuple(reader.noise_args),
+        reader.acts_on,
+    )
+    return packs, reader.problems
 
 
 @dataclass
@@ -105,6 +102,8 @@ class _Reader:
     patterns: list[Pattern] = field(default_factory=list)
     event_places: dict[str, Place] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    noise_args: list[str] = field(default_factory=list)
+    acts_on: dict[str, tuple[str, ...]] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     envelope: Envelope = field(default_factory=Envelope)
@@ -151,7 +150,10 @@ class _Reader:
             return phase_id
         self._check_new_phase(table, phase_id, place, values)
         self.aliases.update({key: str(value) for key, value in values.table(table, "aliases", place).items()})
-        self.phases.setdefault(phase_id, _phase(table, phase_id, place, values))
+        self.noise_args.extend(values.texts(table, "noise_args", place))
+        acts_on = values.table(table, "acts_on", place)
+        self.acts_on.update({name: values.texts(acts_on, name, place) for name in acts_on})
+        self.phases.setdefault(phase_id, read_phase(table, phase_id, place, values))
         return phase_id
 
     def _check_new_phase(self, table: Table, phase_id: str, place: Place, values: FileValues) -> None:
@@ -171,7 +173,7 @@ class _Reader:
     def _read_event(self, table: Table, phase_id: str, place: Place, values: FileValues) -> None:
         before = values.problem_count
         values.check_keys(table, _EVENT_KEYS, place, "an event")
-        pattern = _pattern(table, phase_id, place, values)
+        pattern = read_pattern(table, phase_id, place, values)
         id_place = values.key_place(place, "id")
         if pattern.id and phase_id and not pattern.id.startswith(f"{phase_id}."):
             what = f"event '{pattern.id}' is not led by its phase"
@@ -188,98 +190,3 @@ class _Reader:
             values.problem(place, what, 'add  contains = "..."  (a text that every such line holds)')
         if values.problem_count == before:
             self.patterns.append(pattern)
-
-
-def _phase(table: Table, phase_id: str, place: Place, values: FileValues) -> Phase:
-    order = table.get("order")
-    return Phase(
-        id=phase_id,
-        title=values.text(table, "title", place) or phase_id,
-        order=order if isinstance(order, int) else -1,
-        place=place,
-        item=values.text(table, "item", place) or None,
-        pair_by=values.texts(table, "pair_by", place),
-        dense=values.flag(table, "dense", place),
-        once=values.flag(table, "once", place),
-        per_worker=values.flag(table, "per_worker", place),
-        draft_model_types=values.texts(table, "draft_model_types", place),
-    )
-
-
-def _pattern(table: Table, phase_id: str, place: Place, values: FileValues) -> Pattern:
-    contains = values.texts(table, "contains", place)
-    return Pattern(
-        id=values.text(table, "id", place, needed=True),
-        phase=phase_id,
-        place=place,
-        means=values.text(table, "means", place),
-        edge=cast("Edge", values.choice(table, "edge", get_args(Edge), place, "point")),
-        said_by=cast("SaidBy", values.choice(table, "said_by", get_args(SaidBy), place, "any")),
-        contains=contains,
-        drift=values.flag(table, "drift", place, default=True),
-        fallback=values.flag(table, "fallback", place),
-        closes=values.text(table, "closes", place) or None,
-        worker=cast("None", values.choice(table, "worker", ("target", "draft"), place, None)),
-        opens_launch=values.flag(table, "opens_launch", place),
-        progress=values.flag(table, "progress", place, default=True),
-        ends=cast("Ends | None", values.choice(table, "ends", get_args(Ends), place, None)),
-        blame=cast("Blame", values.choice(table, "blame", get_args(Blame), place, "cause")),
-        fields={
-            name: _field(name, entry, values.key_place(place, f"fields.{name}"), values)
-            for name, entry in values.table(table, "fields", place).items()
-        },
-        forms=tuple(
-            _form(entry, contains, at, values) for entry, at in values.tables(table, "form", "event.form", place)
-        ),
-    )
-
-
-def _field(name: str, entry: object, place: Place, values: FileValues) -> Field:
-    if not isinstance(entry, dict):
-        values.problem(
-            place, f"field '{name}' is {entry!r}, not a table", f'write  fields.{name} = {{ unit = "text" }}'
-        )
-        return Field(name, "text", name)
-    values.check_keys(entry, "unit optional item default key map", place, f"field '{name}'")
-    if "unit" not in entry:
-        values.problem(place, f"field '{name}' has no unit", f'add  unit = "...", one of {", ".join(UNIT_NAMES)}')
-    unit = values.choice(entry, "unit", UNIT_NAMES, place, "text") or "text"
-    return Field(
-        name=name,
-        unit=unit,
-        result=result_name(name, unit),
-        optional=values.flag(entry, "optional", place) or "default" in entry,
-        item=values.text(entry, "item", place) or None,
-        default=values.text(entry, "default", place) or None,
-        key=values.text(entry, "key", place) or None,
-        map={str(key): str(value) for key, value in values.table(entry, "map", place).items()},
-    )
-
-
-def _form(table: Table, contains: Sequence[str], place: Place, values: FileValues) -> Form:
-    values.check_keys(table, "since until regex pairs contains open_end set sample rejects", place, "a form")
-    text = values.text(table, "regex", place) or None
-    pairs = _pairs(values.table(table, "pairs", place), values.key_place(place, "pairs"), values)
-    if ("regex" in table) == ("pairs" in table):
-        values.problem(place, "a form needs either 'regex' or 'pairs'", "write one of them")
-    return Form(
-        contains=values.texts(table, "contains", place) or tuple(contains),
-        place=place,
-        since=values.text(table, "since", place) or None,
-        until=values.text(table, "until", place) or None,
-        regex=text,
-        pairs=pairs if "pairs" in table else None,
-        open_end=values.flag(table, "open_end", place),
-        set={key: str(value) for key, value in values.table(table, "set", place).items()},
-        samples=values.samples(table, "event.form", place),
-        rejects=values.texts(table, "rejects", place),
-    )
-
-
-def _pairs(table: Table, place: Place, values: FileValues) -> Pairs:
-    values.check_keys(table, "sep kv without", place, "'pairs'")
-    return Pairs(
-        values.text(table, "sep", place, ", "),
-        values.text(table, "kv", place, "="),
-        values.texts(table, "without", place),
-    )

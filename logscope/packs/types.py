@@ -124,6 +124,7 @@ class Pattern:
     progress: bool = True
     ends: Ends | None = None
     blame: Blame = "cause"
+    cause: str | None = None
     fields: Mapping[str, Field] = field(default_factory=dict)
     forms: tuple[Form, ...] = ()
 
@@ -189,13 +190,18 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True)
 class Packs:
-    """All pattern files: phases by id in launch order, patterns in file order, the envelope, flag aliases."""
+    """All pattern files: phases by id in launch order, patterns in file order, the envelope, flag aliases.
+
+    ``noise_args`` are names of arguments (with stars) that differ from run to run, ``acts_on`` says what an argument acts on.
+    """
 
     phases: Mapping[str, Phase]
     patterns: tuple[Pattern, ...]
     envelope: Envelope
     aliases: Mapping[str, str]
     files: tuple[str, ...]
+    noise_args: tuple[str, ...] = ()
+    acts_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def phase_of(self, pattern: Pattern) -> Phase:
         """Return the phase that an event belongs to."""
