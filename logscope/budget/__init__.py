@@ -19,6 +19,7 @@ from logscope.budget.cells import (
 from logscope.budget.flags import DefaultFraction, LaunchFlags, Vision
 from logscope.budget.formula import (
     Reserve,
+    fraction_for_reserve,
     fraction_for_rest,
     fraction_for_tokens,
     hint,
@@ -32,6 +33,7 @@ from logscope.budget.formula import (
 from logscope.budget.fraction import aiter_factor, default_fraction, fraction_in_force, multimodal_factor
 from logscope.budget.interval import Interval, NotModelled, exact, interval_of, least
 from logscope.budget.mamba import States, StateSplit, split_states
+from logscope.budget.model_config import ModelFacts, kv_model, read_model_config
 from logscope.budget.pools import (
     Limit,
     Speculation,
@@ -64,6 +66,7 @@ __all__ = [
     "Launch",
     "LaunchFlags",
     "Limit",
+    "ModelFacts",
     "NotModelled",
     "Reserve",
     "Speculation",
@@ -81,12 +84,14 @@ __all__ = [
     "draft_pool_tokens",
     "exact",
     "final_tokens",
+    "fraction_for_reserve",
     "fraction_for_rest",
     "fraction_for_tokens",
     "fraction_in_force",
     "headroom",
     "hint",
     "interval_of",
+    "kv_model",
     "least",
     "least_fraction",
     "longest_context",
@@ -96,6 +101,7 @@ __all__ = [
     "padding",
     "pool_bytes",
     "rank_heads",
+    "read_model_config",
     "request_slots",
     "requests_that_fit",
     "reserve",

@@ -130,6 +130,18 @@ def total_for_rest(avail: Interval, fraction: Interval, rest_bytes: Interval) ->
     return over_corners(lambda taken, f: taken / (1 - f), avail - rest_bytes, fraction)
 
 
+def fraction_for_reserve(total: Interval, kept: Interval) -> Interval:
+    """Return the fraction that leaves so many bytes free: f = 1 - kept / T.
+
+    Raises:
+        ValueError: T is not positive.
+
+    Releases: 0.1.13 on, where no floor binds.
+    """
+    _require_positive(total)
+    return over_corners(lambda k, t: 1 - k / t, kept, total)
+
+
 def fraction_for_tokens(avail: Interval, total: Interval, count: float, cell_size: float) -> Interval:
     """Return the least fraction that gives this many tokens: f = 1 - (A - tokens * cell) / T.
 
