@@ -19,7 +19,7 @@ from logscope.reading import Reading, read_launches
 from logscope.render._shared import table_html
 from logscope.report import Table
 from logscope.report.timeline import Selection, timeline_report
-from logscope.report.words import headline
+from logscope.words import headline
 
 AnyPath = str | os.PathLike[str]
 

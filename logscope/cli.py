@@ -15,7 +15,7 @@ from logscope import __version__, commands
 from logscope.errors import LogscopeError
 
 HELP = "Say from an SGLang server's launch log what happened and where each GiB of each rank went."
-EPILOG = "Example: logscope timeline run.log"
+EPILOG = "Example: logscope run.log"
 
 app = typer.Typer(
     name="logscope",
@@ -53,12 +53,17 @@ for _name in command_names():
 
 
 def _with_default_command(arguments: Sequence[str]) -> list[str]:
-    """Put ``timeline`` in front when the first word is a log and no command: no flag is needed for a first use."""
+    """Put ``explain --timeline`` in front when the first word is a log and no command: no flag is needed for a first use."""
     first = next(iter(arguments), "")
     if first in command_names() or first.startswith("--") or first in ("", "-h"):
         return list(arguments)
-    looks_like_log = first == "-" or os.sep in first or "." in first or os.path.exists(first)  # noqa: PTH110 # any text may come
-    return ["timeline", *arguments] if looks_like_log else list(arguments)
+    return ["explain", "--timeline", *arguments] if _looks_like_log(first) else list(arguments)
+
+
+def _looks_like_log(word: str) -> bool:
+    if word.startswith("-") and word != "-":
+        return False
+    return word == "-" or os.sep in word or "." in word or os.path.exists(word)  # noqa: PTH110 # any text may come
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Protocol
 
 from logscope.frames import plain
-from logscope.model import Event, Value
+from logscope.model import Event
 from logscope.reading import Spoken
-from logscope.units import Quantity, count_text, gib, seconds_text
+from logscope.units import Quantity
+from logscope.value_text import values_text
 
 COLUMNS = ("launch", "file", "line", "time", "node", "rank", "worker", "phase", "event", "values", "resolution")
 
@@ -94,26 +95,6 @@ class _Text:
         else:
             what = f"UNKNOWN WORDING of {', '.join(item.patterns)}: {item.text[:200]}"
         self._file.write(f"{item.pos.line:>6}  {item.clock or '':<19}  {who:<8}  {what}".rstrip() + "\n")
-
-
-def values_text(values: Mapping[str, Value]) -> str:
-    """Write values for people: memory in GiB, short names."""
-    return "  ".join(f"{_short_name(name)}={_value_text(name, value)}" for name, value in values.items())
-
-
-def _short_name(name: str) -> str:
-    return name.removesuffix("_bytes").removesuffix("_s") if name != "bytes" else name
-
-
-def _value_text(name: str, value: Value) -> str:
-    if isinstance(value, Quantity):
-        if name.endswith("_bytes"):
-            return f"{gib(value.value, value.resolution)}GiB" if value.resolution > 1 else f"{count_text(value.value)}B"
-        if name.endswith("_s"):
-            return f"{seconds_text(value.value, value.resolution)}s"
-        return f"{value.value:.0f}" if value.value == int(value.value) else f"{value.value:g}"
-    shown = value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
-    return shown if len(shown) <= 120 else f"{shown[:117]}..."
 
 
 _WRITERS: Mapping[str, type[_Jsonl] | type[_Csv] | type[_Text]] = {"csv": _Csv, "jsonl": _Jsonl, "text": _Text}

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from logscope.ledger import LedgerRow, build_ledger
+from logscope.ledger import ledger_of
 from logscope.model import Drift, Event, Launch, Pos, Value
 from logscope.packs import Packs
 from logscope.rank import Rank
@@ -316,11 +316,6 @@ def _ranks(launch: Launch, _: Packs) -> Iterator[Row]:
             "extra": rank.extra,
             "events": sum(1 for event in launch.events if event.rank == rank),
         }
-
-
-def ledger_of(launch: Launch, packs: Packs) -> list[LedgerRow]:
-    """Return the ledger of a launch, with the names that the pattern files give to what phases take."""
-    return build_ledger(launch, {phase.id: phase.item for phase in packs.phases.values() if phase.item})
 
 
 def _ledger(launch: Launch, packs: Packs) -> Iterator[Row]:

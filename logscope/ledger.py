@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from logscope.model import Event, Launch, Pos, Worker
+from logscope.packs import Packs
 from logscope.rank import Rank
 from logscope.timeline import item_quantities
 from logscope.units import Quantity
@@ -58,6 +59,11 @@ def build_ledger(launch: Launch, items: Mapping[str, str]) -> list[LedgerRow]:
         if event.pattern.is_of_a_rank:
             lines.setdefault(event.rank, []).append((event, worker))
     return [row for rank in sorted(lines) for row in _rank_ledger(lines[rank], items)]
+
+
+def ledger_of(launch: Launch, packs: Packs) -> list[LedgerRow]:
+    """Return the ledger of a launch, with the names that the pattern files give to what phases take."""
+    return build_ledger(launch, {phase.id: phase.item for phase in packs.phases.values() if phase.item})
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from logscope.units import Quantity
 Worker = Literal["target", "draft"]
 OutcomeKind = Literal["ready", "failed", "hung", "cut", "running"]
 Ended = Literal["stopped", "failed"]
+Level = Literal["error", "warning", "note"]
 DataParallel = Literal["replicas", "attention"]
 Value = Quantity | str | tuple[str | int, ...] | ServerArgs | Command
 
@@ -149,6 +150,17 @@ class Ending:
     reason: str | None = None
     event: str | None = None
     blame: Blame = "cause"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something worth saying of a launch: a sentence, the lines that show it, and what to do about it (may be empty)."""
+
+    id: str
+    level: Level
+    sentence: str
+    evidence: tuple[Pos, ...] = ()
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

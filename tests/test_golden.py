@@ -13,20 +13,34 @@ FIXTURES = Path(__file__).parent / "fixtures"
 
 # case -> the commands whose output is kept; the name of the file is that of the command and the format
 GOLDEN = {
-    "baseline": ("timeline.text", "timeline.json", "timeline.csv", "timeline.markdown", "events.jsonl"),
-    "car": ("timeline.text", "timeline.markdown"),
-    "car_debug": ("events.text",),
-    "baseline_grep": ("timeline.text",),
+    "baseline": (
+        "timeline.text",
+        "timeline.json",
+        "timeline.csv",
+        "timeline.markdown",
+        "events.jsonl",
+        "explain.text",
+        "explain.json",
+    ),
+    "car": ("timeline.text", "timeline.markdown", "explain.text", "explain.json", "explain.markdown"),
+    "car_debug": ("events.text", "explain.text"),
+    "baseline_grep": ("timeline.text", "explain.text"),
     "0.4.4-new-fakecuda-tp1": ("timeline.text",),
     "0.5.9-new-eagle-tp2": ("timeline.text", "events.jsonl"),
-    "0.5.14-new-eagle-tp2": ("timeline.text",),
+    "0.5.14-new-eagle-tp2": ("timeline.text", "explain.text"),
     "0.5.9-fakecuda-tp2-dp2": ("timeline.text",),
-    "0.5.9-fakecuda-graph-oom": ("timeline.text", "events.text"),
+    "0.5.9-fakecuda-graph-oom": ("timeline.text", "events.text", "explain.text", "explain.json"),
     "0.5.9-new-swa-tp1": ("timeline.text",),
-    "0.5.23-new-mamba-tp1": ("timeline.text",),
-    "0.5.23-kill9-scheduler": ("timeline.text",),
-    "0.5.23-unknown-flag": ("timeline.text",),
+    "0.5.23-new-mamba-tp1": ("timeline.text", "explain.text"),
+    "0.5.23-kill9-scheduler": ("timeline.text", "explain.text"),
+    "0.5.23-unknown-flag": ("timeline.text", "explain.text"),
+    "0.5.18-new-fakecuda-notenough": ("explain.text",),
+    "0.5.9-fakecuda-imbalance": ("explain.text",),
+    "0.4.10.post2-tp2": ("explain.text",),
+    "0.5.23-port-in-use": ("explain.text",),
+    "0.5.9-truncated": ("explain.text",),
 }
+COMMANDS = ("timeline", "events", "explain")
 FILES = [(case, name) for case, names in GOLDEN.items() for name in names]
 
 
@@ -38,7 +52,7 @@ def run_logscope(*words: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
 
 
 def test_the_golden_outputs_are_all_here() -> None:
-    kept = sorted(path for path in FIXTURES.glob("*/expected/*.*") if path.name.split(".")[0] in ("timeline", "events"))
+    kept = sorted(path for path in FIXTURES.glob("*/expected/*.*") if path.name.split(".")[0] in COMMANDS)
     assert sorted(FIXTURES / case / "expected" / name for case, name in FILES) == kept
 
 
@@ -53,7 +67,7 @@ def test_output_is_what_was_read_and_approved(case: str, name: str, pytestconfig
     assert path.read_bytes().decode() == done.stdout.decode()
 
 
-@pytest.mark.parametrize(("case", "name"), [file for file in FILES if file[1] == "timeline.text"])
+@pytest.mark.parametrize(("case", "name"), [file for file in FILES if file[1] in ("timeline.text", "explain.text")])
 def test_text_fits_eighty_columns(case: str, name: str) -> None:
     text = (FIXTURES / case / "expected" / name).read_text(encoding="utf-8")
     assert [] == [line for line in text.splitlines() if len(line) > 80]

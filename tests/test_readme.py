@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import json
 import os
@@ -18,6 +19,8 @@ from pathlib import Path
 import pytest
 
 import logscope
+from logscope import causes, explainer
+from logscope.causes import LAST, ORDER
 from logscope.frames import SCHEMA, Frames
 from logscope.packcheck import check_packs
 from logscope.packs import builtin_dir, read_files
@@ -311,6 +314,26 @@ def test_json_document_lists_the_fields_of_timeline(checkout: Path, odd_log: str
     assert 1 == data["schema"]
 
 
+def test_json_document_lists_the_fields_of_explain(checkout: Path) -> None:
+    data = json.loads(run_in(checkout, "logscope explain good.log --what-if page_size=64 -f json").stdout)
+    launch = data["launches"][0]
+    shown = {
+        "explain": data,
+        "explain: launches[]": launch,
+        "explain: mem_fraction_static": launch["mem_fraction_static"],
+        "explain: kv": launch["kv"],
+        "explain: budget[]": launch["budget"][0],
+        "explain: what_to_set[], what_if[]": launch["what_if"][0],
+        "explain: ledger[]": launch["ledger"][0],
+        "explain: findings[]": launch["findings"][0],
+    }
+    documented = documented_fields()
+    for heading, value in shown.items():
+        assert list(value) == documented[heading], heading
+    assert list(launch["what_to_set"][0]) == list(launch["what_if"][0])
+    assert 1 == data["schema"]
+
+
 def test_json_document_lists_the_fields_of_events(checkout: Path, odd_log: str) -> None:
     events = [json.loads(line) for line in run_in(checkout, f"logscope events {odd_log} -f jsonl").stdout.splitlines()]
     drift = [event for event in events if event["event"] is None]
@@ -319,6 +342,33 @@ def test_json_document_lists_the_fields_of_events(checkout: Path, odd_log: str) 
     for event in events:
         always, only_drift = documented["events"], documented["events: drift"]
         assert always + (only_drift if event["event"] is None else []) == list(event)
+
+
+# -- docs/explain.md -------------------------------------------------------------------------------------------------------------
+
+
+def ids_of(heading: str) -> list[str]:
+    """Return the first column of the table under a heading of docs/explain.md."""
+    text = (ROOT / "docs/explain.md").read_text(encoding="utf-8")
+    part = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\| `(\w+)` \|", part, flags=re.MULTILINE)
+
+
+def test_explain_document_lists_the_causes() -> None:
+    assert sorted((*ORDER, LAST)) == sorted(ids_of("The cause"))
+
+
+def test_explain_document_lists_the_findings() -> None:
+    """Every id that stands in a call of ``Finding`` in the source, and no other."""
+    made: set[str] = set()
+    for package in (causes, explainer):
+        for path in Path(package.__file__ or "").parent.glob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
+                    made.update(str(each.value) for each in node.args[:1] if isinstance(each, ast.Constant))
+    documented = ids_of("Findings")
+    assert len(documented) == len(set(documented)) >= 25
+    assert made == set(documented)
 
 
 if __name__ == "__main__":

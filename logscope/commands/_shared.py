@@ -57,6 +57,13 @@ LaunchChoice = Annotated[
     str, typer.Option("--launch", metavar="N|last|all", help="Which launch of the logs.", show_default="all")
 ]
 
+Silence = Annotated[
+    float | None,
+    typer.Option(
+        "--silence", metavar="SECONDS", min=0, help="An unfinished launch that is silent this long counts as hung."
+    ),
+]
+
 
 def packs_with(pattern_dirs: list[Path] | None) -> Packs:
     """Read the pattern files; check them if some are the user's."""

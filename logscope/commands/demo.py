@@ -15,9 +15,9 @@ from logscope.reading import Reading, read_sources
 from logscope.render import find_renderer, renderer_names
 from logscope.report import Report, Text
 from logscope.report.timeline import Selection, timeline_report
-from logscope.report.words import per_rank_text
 from logscope.source import Source
 from logscope.timeline import phase_rows
+from logscope.words import per_rank_text
 
 STORY = ("baseline.log", "car.log")
 

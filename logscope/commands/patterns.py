@@ -11,12 +11,12 @@ import typer
 
 from logscope.commands import _shared as shared
 from logscope.errors import NoLaunchError, UsageError
-from logscope.event_stream import values_text
 from logscope.events import Recogniser
 from logscope.gaps import find_gaps, gap_pack
 from logscope.packcheck import load_checked_packs, message_of
 from logscope.packs import Form, Pattern
 from logscope.source import find_sources, read_blocks
+from logscope.value_text import values_text
 
 DirArgument = Annotated[
     Path | None, typer.Argument(metavar="[DIR]", help="A folder of pattern files.", show_default=False)

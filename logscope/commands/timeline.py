@@ -24,12 +24,7 @@ def timeline(
         str | None, typer.Option("--rank", metavar="TAG", help="Only this rank, such as TP3 or 'DP0 TP1'.")
     ] = None,
     launch: shared.LaunchChoice = "all",
-    silence: Annotated[
-        float | None,
-        typer.Option(
-            "--silence", metavar="SECONDS", min=0, help="An unfinished launch that is silent this long counts as hung."
-        ),
-    ] = None,
+    silence: shared.Silence = None,
     format_name: shared.Format = None,
     out: shared.Outs = None,
     force: shared.Force = False,

@@ -29,8 +29,13 @@ def _escape(text: str) -> str:
 
 
 def _text(text: Text) -> Iterator[str]:
-    for line in text.lines:
-        yield f"**{_escape(line)}**" if text.style in ("good", "bad") else f"{_escape(line)}  "
+    is_verdict = text.style in ("good", "bad")
+    for index, line in enumerate(text.lines):
+        shown = f"**{_escape(line)}**" if is_verdict else _escape(line)
+        is_last = index == len(text.lines) - 1
+        yield (
+            shown if is_last and is_verdict else f"{shown}  " if line else ""
+        )  # two spaces end a line, else all is one
 
 
 def _table(table: Table) -> Iterator[str]:

@@ -62,7 +62,11 @@ def _write(report: Report, console: Console) -> None:
 def _write_section(section: Section, console: Console, can_draw: bool) -> None:
     if isinstance(section, Text):
         for line in section.lines:
-            for part in textwrap.wrap(line, console.width, break_long_words=False, break_on_hyphens=False) or [""]:
+            hang = " " * section.hang
+            wrapped = textwrap.wrap(
+                line, console.width, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False
+            )
+            for part in wrapped or [""]:
                 console.print(RichText(part, style=_STYLES[section.style]), soft_wrap=True)
     elif isinstance(section, Bars):
         _write_bars(section, console, can_draw)

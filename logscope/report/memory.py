@@ -9,9 +9,9 @@ from logscope.model import Launch, Pos
 from logscope.packs import Packs
 from logscope.rank import Rank
 from logscope.report.types import Bars, Column, Table, TableRow
-from logscope.report.words import inside_a_sentence, phase_title, rank_label
 from logscope.timeline import PhaseRow
 from logscope.units import Quantity, gib
+from logscope.words import inside_a_sentence, phase_title, rank_label
 
 _LEDGER_COLUMNS = (
     Column("Item"),

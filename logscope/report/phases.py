@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from logscope.model import Launch
 from logscope.packs import Packs
 from logscope.report.types import Cell, Column, Range, Table, TableRow
-from logscope.report.words import phase_title, rank_label, ranks_text
 from logscope.timeline import PhaseRow
 from logscope.units import Quantity
+from logscope.words import phase_title, rank_label, ranks_text
 
 MOST_DETAILS = 8
 _COLUMNS = (

@@ -6,16 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from logscope.errors import UsageError
-from logscope.frames import SCHEMA, Row, frame_rows, ledger_of
+from logscope.frames import SCHEMA, Row, frame_rows
+from logscope.ledger import ledger_of
 from logscope.model import Launch, OutcomeKind, Pos
 from logscope.packs import Packs
 from logscope.rank import Rank
 from logscope.report.memory import ledger_table, memory_bars
 from logscope.report.phases import phase_table
 from logscope.report.types import Records, Report, Section, Style, Text
-from logscope.report.words import clip, headline, last_step, name_of, rank_runs
 from logscope.timeline import phase_rows
 from logscope.units import count_text
+from logscope.words import clip, headline, last_step, name_of, rank_runs
 
 JSON_SCHEMA = 1
 _MOST_DRIFT = 5
@@ -50,15 +51,18 @@ class Selection:
         return chosen
 
 
-def timeline_report(launches: Sequence[Launch], packs: Packs, selection: Selection) -> Report:
-    """Return the report of ``logscope timeline``: one part per launch.
+def timeline_report(
+    launches: Sequence[Launch], packs: Packs, selection: Selection, *, has_headline: bool = True
+) -> Report:
+    """Return the report of ``logscope timeline``: one part per launch; ``has_headline``: with the sentence that says how it went.
 
     Raises:
         UsageError: the selection names a rank that no launch has.
     """
     sections: list[Section] = list(_overview(launches))
     for launch in launches:
-        sections.extend(_launch_sections(launch, packs, selection, len(launches) > 1))
+        own = list(_launch_sections(launch, packs, selection, len(launches) > 1))
+        sections.extend(own if has_headline else own[1:])
     rows = [row for launch in launches for row in _rows("timeline", launch, packs, selection)]
     data = {
         "schema": JSON_SCHEMA,

@@ -65,10 +65,11 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Lines of text. ``good`` and ``bad`` are the sentence that says how a launch went."""
+    """Lines of text. ``good`` and ``bad`` are the sentence that says how a launch went. ``hang`` indents what of a line wraps."""
 
     lines: tuple[str, ...]
     style: Style = "plain"
+    hang: int = 0
 
 
 Section = Text | Table | Bars

@@ -19,7 +19,13 @@ _LONGEST_REASON = 240
 
 def headline(launch: Launch, packs: Packs) -> str:
     """Return the one sentence that says how a launch went, with numbers and the line that shows it."""
-    say = {"ready": _ready, "failed": _failed, "cut": _cut, "hung": _unfinished, "running": _unfinished}
+    say = {
+        "ready": ready_sentence,
+        "failed": _failed,
+        "cut": cut_sentence,
+        "hung": unfinished_sentence,
+        "running": unfinished_sentence,
+    }
     sentence = say[launch.outcome.kind](launch, packs)
     return f"{name_of(launch)}: {sentence}"
 
@@ -30,8 +36,14 @@ def name_of(launch: Launch) -> str:
     return ", ".join(dict.fromkeys(f"{name} ({origin})" if origin else name for name, origin in files))
 
 
-def _ready(launch: Launch, packs: Packs) -> str:
-    parts = [f"ready{_after(launch, launch.outcome.evidence[0], packs)}"]
+def ready_sentence(launch: Launch, packs: Packs) -> str:
+    """Say when it was ready, with how many tokens, and what is left free; and how it ended, if the log shows that."""
+    return ready_text(launch, packs) + _ended(launch, packs)
+
+
+def ready_text(launch: Launch, packs: Packs) -> str:
+    """Say when it was ready, with how many tokens, and what is left free."""
+    parts = [f"ready{after_text(launch, launch.outcome.evidence[0], packs)}"]
     if launch.ranks:
         parts.append("1 rank" if len(launch.ranks) == 1 else f"{len(launch.ranks)} ranks")
     tokens = capacity(launch)
@@ -41,8 +53,7 @@ def _ready(launch: Launch, packs: Packs) -> str:
     left = left_free(launch)
     if left:
         parts.append(left)
-    sentence = f"{parts[0]}: {', '.join(parts[1:])}." if len(parts) > 1 else f"{parts[0]}."
-    return sentence + _ended(launch, packs)
+    return f"{parts[0]}: {', '.join(parts[1:])}." if len(parts) > 1 else f"{parts[0]}."
 
 
 def _ended(launch: Launch, packs: Packs) -> str:
@@ -63,7 +74,7 @@ def _failed(launch: Launch, packs: Packs) -> str:
     on = f" on {ranks_text(outcome.ranks, launch.ranks)}" if everyone else ""
     by = f" {', '.join(rank_runs(outcome.ranks, launch.ranks))} says:" if outcome.ranks and not everyone else ""
     reason = _reason(outcome.reason, packs)
-    after = _after(launch, outcome.evidence[0], packs)
+    after = after_text(launch, outcome.evidence[0], packs)
     return f"failed{after}{on}:{by} {reason}{_why(outcome.blame)}{where}."
 
 
@@ -80,7 +91,8 @@ def _why(blame: Blame) -> str:
     return "" if blame == "cause" else "; why is not in this log"
 
 
-def _cut(launch: Launch, packs: Packs) -> str:
+def cut_sentence(launch: Launch, packs: Packs) -> str:
+    """Say what a log that is cut shows, and how far it goes."""
     last = last_step(launch, packs)
     if launch.has_start:
         return f"the log is cut: it ends inside a line ({where_of(launch, launch.outcome.evidence[0])}); {last}."
@@ -89,7 +101,8 @@ def _cut(launch: Launch, packs: Packs) -> str:
     return f"the log shows only a part of the launch: not how it began, and neither that it was ready nor that it failed; {last}."
 
 
-def _unfinished(launch: Launch, packs: Packs) -> str:
+def unfinished_sentence(launch: Launch, packs: Packs) -> str:
+    """Say that a launch is neither ready nor failed, and how far it got."""
     last = last_step(launch, packs)
     if launch.followed_by is not None:
         return f"ended without a word: the next launch begins at {where_of(launch, launch.followed_by)}; {last}."
@@ -146,7 +159,7 @@ def phase_title(row: PhaseRow, packs: Packs) -> str:
     return f"{title} (draft)" if row.worker == "draft" else title
 
 
-def _after(launch: Launch, stop: Pos, packs: Packs) -> str:
+def after_text(launch: Launch, stop: Pos, packs: Packs) -> str:
     """Say after what time something happened, where the clock tells and the log shows the start."""
     seconds = elapsed_until(launch, stop) if launch.has_start else None
     if seconds is None:

@@ -1,0 +1,275 @@
+"""Out of device memory: in which stage of the launch, what was free, who holds the rest, how much lower the fraction has to be."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from logscope.amounts import gib_text, tokens_text
+from logscope.budget import Interval, exact
+from logscope.causes._place import has_ended, has_pools, is_capturing, is_loading, is_serving
+from logscope.causes._types import Case, Direction
+from logscope.causes._words import argument, bytes_text, is_from, uncapped
+from logscope.model import Finding
+from logscope.sizing import Grant, WhatIf, fraction_used, grant_for
+from logscope.units import GIB, Quantity, count_text, gib
+
+_FOREIGN = GIB  # what a driver keeps for itself is less
+_OUTSIDE = 4 * GIB  # what CUDA contexts, NCCL and kernels take beside torch's allocator is less
+_FRAGMENTS = GIB // 2
+_ALLOCATOR = re.compile(r"PYTORCH_(?:[A-Z]+_)?ALLOC_CONF")
+_ALLOCATORS = {"CUDA": "PYTORCH_CUDA_ALLOC_CONF", "HIP": "PYTORCH_HIP_ALLOC_CONF", "NPU": "PYTORCH_NPU_ALLOC_CONF"}
+
+
+def stage_of(case: Case) -> str | None:
+    """Return the cause that a lack of device memory is, by the stage of the launch; None where it is none, or the log has no stage."""
+    if not case.is_out_of_device_memory:
+        return None
+    if case.was_ready:
+        return "oom_runtime"
+    if is_capturing(case):
+        return "oom_graph_capture"
+    if case.phase is None:
+        return None
+    if is_loading(case):
+        return "oom_weight_load"
+    if is_serving(case):
+        return "oom_runtime"
+    if has_pools(case):
+        return "oom_backend_init"
+    return "oom_kv_pool" if has_ended(case, "load_weights") else "oom_weight_load"
+
+
+def shortage(case: Case) -> str:
+    """Return ": 2.54 GiB asked, 2.44 GiB free of 95.58", of what the line states; empty where it states nothing."""
+    asked, free, total = (case.said.quantity(f"{name}_bytes") for name in ("asked", "free", "total"))
+    parts = [f"{bytes_text(asked)} asked"] if asked else []
+    if free:
+        parts.append(f"{bytes_text(free)} free{f' of {gib(total.value)}' if total else ''}")
+    elif total:
+        parts.append(f"the device has {bytes_text(total)}")
+    others = _others(case)
+    if others is not None and others.is_surely_foreign:
+        parts.append(f"{gib(others.amount)} GiB held by other processes")
+    return f": {', '.join(parts)}" if parts else ""
+
+
+def missing_bytes(case: Case) -> float:
+    """Return what was asked for beyond what was free, in bytes."""
+    asked, free = case.said.quantity("asked_bytes"), case.said.quantity("free_bytes")
+    return max(0.0, asked.high - free.low) if asked and free else 0.0
+
+
+# ---- who holds the memory ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """Memory, bytes, that is not of this process's allocator; surely another process's, or only outside of torch."""
+
+    amount: float
+    pid: int | None
+    is_surely_foreign: bool
+
+
+def _value(case: Case, name: str) -> float | None:
+    amount: Quantity | None = case.said.quantity(name)
+    return amount.value if amount is not None else None
+
+
+def _others(case: Case) -> _Others | None:
+    """Return what others hold. Torch lists this process, too, as "Process N" where it does not know its own number (in containers)."""
+    free, total = _value(case, "free_bytes"), _value(case, "total_bytes")
+    if free is None or total is None:
+        return None
+    own = _value(case, "this_process_bytes")
+    listed_bytes, pid = _value(case, "other_process_bytes"), _value(case, "other_pid")
+    held = (_value(case, "allocated_bytes") or 0.0) + (_value(case, "unallocated_bytes") or 0.0)
+    held = max(held, _value(case, "reserved_bytes") or 0.0)
+    if own is None and listed_bytes is not None and listed_bytes >= held > 0:
+        own, pid = listed_bytes, None  # nobody else can be this large
+    if own is not None:
+        rest = total - free - own
+        return _Others(rest, int(pid) if pid is not None else None, True) if rest > _FOREIGN else None
+    if listed_bytes is not None:
+        return _Others(listed_bytes, int(pid) if pid else None, True) if listed_bytes > _FOREIGN else None
+    outside = total - free - held
+    return _Others(outside, None, False) if held and outside > _OUTSIDE else None
+
+
+def has_foreign_process(case: Case) -> bool:
+    """Return whether another process surely holds memory of the device."""
+    others = _others(case)
+    return others is not None and others.is_surely_foreign
+
+
+def _foreign_process(case: Case) -> Finding | None:
+    others = _others(case)
+    if others is None:
+        return None
+    device = case.said.quantity("device")
+    where = f"GPU {int(device.value)}" if device else "the device"
+    if not others.is_surely_foreign:
+        return Finding(
+            "foreign_process", "note",
+            f"{gib(others.amount)} GiB of {where} are held outside of torch's allocator: by another process, or by libraries of this one.",
+            (case.root.pos,), "Look with `nvidia-smi` who holds memory there.",
+        )  # fmt: skip
+    who = f" (one of them is process {others.pid})" if others.pid is not None else ""
+    return Finding(
+        "foreign_process", "warning", f"{gib(others.amount)} GiB of {where} belong to other processes{who}.", (case.root.pos,),
+        "End them, or let them release their memory first. Behind a container the number of a process is that of the host.",
+    )  # fmt: skip
+
+
+def _fragmentation(case: Case) -> Finding | None:
+    asked, free = _value(case, "asked_bytes"), _value(case, "free_bytes")
+    unused = _value(case, "unallocated_bytes")
+    if unused is None:
+        reserved, allocated = _value(case, "reserved_bytes"), _value(case, "allocated_bytes")
+        unused = reserved - allocated if reserved is not None and allocated is not None else 0.0
+    if asked is None or free is None or case.said.quantity("allowed_bytes") is not None:
+        return None
+    is_split = free > asked
+    if not is_split and not (unused > _FRAGMENTS and unused >= asked - free):
+        return None
+    sentence = f"{gib(asked)} GiB were asked for, {gib(free)} GiB free"
+    if unused > _FRAGMENTS:
+        sentence += f", and {gib(unused)} GiB are reserved by torch but unused"
+    return Finding(
+        "fragmentation", "warning", f"{sentence}: there is enough, but not in one piece.", (case.root.pos,), _defragment(case)
+    )  # fmt: skip
+
+
+def _defragment(case: Case) -> str:
+    if argument(case, "enable_memory_saver") is True:
+        return "Release what else is on the device first; expandable segments do not go with --enable-memory-saver."
+    found = _ALLOCATOR.search(case.message)
+    name = found[0] if found else _ALLOCATORS.get(case.said.string("device_type") or "CUDA")
+    if name is None:
+        return ""
+    command = case.launch.command
+    if command and any("expandable_segments:True" in value for value in command.env.values()):
+        return ""
+    return f"Set {name}=expandable_segments:True."
+
+
+def memory_findings(case: Case) -> tuple[Finding, ...]:
+    """Return what else the numbers of the line show: other processes, fragments."""
+    return tuple(found for found in (_foreign_process(case), _fragmentation(case)) if found is not None)
+
+
+# ---- lower the fraction ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Lower:
+    """What to lower, in words; ``direction`` is "lower" where it is the fraction, ``fraction`` the value to set."""
+
+    remedy: str
+    direction: Direction | None = None
+    fraction: float | None = None
+
+
+def lower_fraction(case: Case, *needs: float) -> Lower:
+    """Return what to lower so that a number of bytes becomes free, whether that is the fraction, and to which value.
+
+    Args:
+        case: the failure.
+        needs: bytes that have to become free, the most wanted first; the others are tried where the first leaves no pool.
+    """
+    fraction, total = fraction_used(case.sizing), case.sizing.total
+    if case.sizing.bound_by == "max_total_tokens":
+        return Lower(_lower_cap(case, needs[0]))
+    if fraction is None:
+        return Lower("Lower --mem-fraction-static; the value in force is not in this log.", "lower")
+    if total is None:
+        return Lower(f"Lower --mem-fraction-static below {fraction:.4g}.", "lower")
+    minimum = _minimum(case)
+    for need in needs:
+        target = _step_down(fraction - need / total.amount.low)
+        if minimum is None or target > minimum.high:
+            return Lower(_lowered(case, fraction, target), "lower", target)
+    assert minimum is not None, "without a minimum the first need is met"
+    return Lower(
+        f"No lower fraction works: at {minimum.high:.3f} nothing is left for the KV cache, and {gib(needs[-1])} GiB more are needed "
+        f"than {fraction:.4g} leaves. Use more tensor parallelism, a quantized model, or an FP8 KV cache."
+    )
+
+
+def _minimum(case: Case) -> Interval | None:
+    """Return the least fraction that leaves a pool; None where free memory is known from after the pools only (no line shows them)."""
+    avail = case.sizing.avail
+    said = next((event for event in case.launch.events if avail is not None and event.pos == avail.pos), None)
+    is_late = said is not None and said.pattern.phase in ("memory_pool", "cuda_graph", "ready")
+    return None if is_late else case.sizing.fraction.minimum
+
+
+def _step_down(fraction: float) -> float:
+    """Return the next hundredth below."""
+    return round((math.ceil(fraction * 100 - 1e-6) - 1) / 100, 2)
+
+
+def _lowered(case: Case, fraction: float, target: float) -> str:
+    total = case.sizing.total
+    assert total is not None
+    freed = exact((fraction - target) * (total.amount.low + total.amount.high) / 2)
+    grant = grant_for(case.launch, case.sizing, WhatIf(fraction=target))
+    each = " per rank" if len(case.launch.ranks) > 1 else ""
+    return (
+        f"Lower --mem-fraction-static from {fraction:.4g} to {target:.2f}: that frees {gib_text(freed)} GiB{each}"
+        f"{_tokens_left(case, grant)}."
+    )
+
+
+def _tokens_left(case: Case, grant: Grant | None) -> str:
+    if grant is None or grant.tokens is None or grant.tokens.low <= 0:
+        return ""
+    now = case.sizing.tokens
+    if now is not None and grant.tokens.high >= now.amount.low:
+        return ""  # the fraction in force is not what set the pool
+    was = f" of {count_text(now.amount.low)}" if now is not None else ""
+    return f" and leaves {tokens_text(grant.tokens)}{was} tokens"
+
+
+def _lower_cap(case: Case, need: float) -> str:
+    """The pool is as large as --max-total-tokens says: a lower fraction would not change it."""
+    tokens, cell = case.sizing.tokens, case.sizing.cell
+    if tokens is None or cell is None or cell.charged.low <= 0:
+        return "Lower --max-total-tokens, which sets the size of the KV cache here."
+    count = (tokens.amount.low - math.ceil(need / cell.charged.low)) // 1000 * 1000
+    if count <= 0:
+        return "Lower --max-total-tokens, which sets the size of the KV cache here; it alone does not free enough."
+    return (
+        f"Lower --max-total-tokens from {count_text(tokens.amount.low)} to {count_text(int(count))}: it sets the size of the KV "
+        "cache here, not the fraction."
+    )
+
+
+def cheaper(case: Case, *names: str) -> list[str]:
+    """Return "--chunked-prefill-size 4096 (now 8192)" for each argument that is a number and can be halved."""
+    found = []
+    for name in names:
+        value = argument(case, name)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 1:
+            found.append(f"--{name.replace('_', '-')} {value // 2} (now {value})")
+    return found
+
+
+def alternatives(case: Case, choices: list[str], remedy: str) -> str:
+    """Write "Try first --a 1 (now 2), which takes nothing from the KV cache. Or lower ..."; the remedy alone without choices."""
+    if not choices:
+        return remedy
+    fixed = pinned(case) if choices[0].startswith("--chunked-prefill-size") else ""
+    takes = "take" if len(choices) > 1 else "takes"
+    first = f"Try first {' or '.join(choices)}, which {takes} nothing from the KV cache{fixed}."
+    return f"{first} Or {uncapped(remedy)}" if remedy.startswith("Lower") else f"{first} {remedy}"
+
+
+def pinned(case: Case) -> str:
+    """Say that the fraction has to be given, too: from 0.5.3 on the default follows the sizes of chunks and graphs."""
+    known = case.sizing.fraction
+    if known.in_force is None or known.typed is not None or not is_from(case, "0.5.3"):
+        return ""
+    return f", with --mem-fraction-static {known.in_force:g}, as the default follows these sizes"

@@ -1,0 +1,40 @@
+"""The command line was not understood, or an argument does not fit the others, the model or the device."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from logscope.causes._types import Case, Diagnosis
+from logscope.causes._words import quoted
+
+ID = "bad_argument"
+_CHOICE = re.compile(r"invalid choice: '?(?P<wrong>[^' ]*)'? \(choose from (?P<choices>[^)]*)\)")
+_FLAG = re.compile(r"--[a-z][\w-]*")
+
+
+def diagnose(case: Case) -> Diagnosis | None:
+    """Return the diagnosis: what was said of which argument."""
+    if not case.tells(ID):
+        return None
+    message = (case.said.string("message") or quoted(case)).strip().rstrip(".")
+    message = message if len(message) <= 240 else f"{message[:236]} ..."
+    what = (
+        "the command line was not understood"
+        if case.said.pattern.id == "failure.bad_argument"
+        else "an argument was refused"
+    )
+    return Diagnosis(ID, f"{what}: {message}", None, _remedy(case))
+
+
+def _remedy(case: Case) -> str:
+    text = case.said.string("message") or case.message
+    choice = _CHOICE.search(text)
+    if choice:
+        known = re.findall(r"[\w.-]+", choice["choices"])
+        near = difflib.get_close_matches(choice["wrong"], known, n=1)
+        return f"Did you mean {near[0]}?" if near else ""
+    flag = _FLAG.search(text)
+    if "unrecognized arguments" in text and flag:
+        return f"This release does not know {flag[0]}: see --help of the release that runs, flags are renamed between releases."
+    return ""

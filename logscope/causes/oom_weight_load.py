@@ -1,0 +1,47 @@
+"""The device is full before the weights are loaded, or while they are: mem_fraction_static plays no part yet."""
+
+from __future__ import annotations
+
+from logscope.causes._oom import (
+    Lower,
+    has_foreign_process,
+    lower_fraction,
+    memory_findings,
+    missing_bytes,
+    shortage,
+    stage_of,
+)
+from logscope.causes._place import has_pools, is_loading, last_free
+from logscope.causes._types import Case, Diagnosis
+from logscope.causes._words import argument, number, on_rank
+
+ID = "oom_weight_load"
+
+
+def diagnose(case: Case) -> Diagnosis | None:
+    """Return the diagnosis of a lack of memory up to the end of the weights."""
+    if stage_of(case) != ID:
+        return None
+    what = "while loading the weights"
+    lower = Lower("")
+    if not is_loading(case):
+        what = "before the weights, when nothing of this server was on the device but its libraries"
+        lower = Lower("Free the device: something else holds its memory. See `nvidia-smi`, and CUDA_VISIBLE_DEVICES.")
+    elif has_pools(case):
+        what = "while loading the draft model's weights, after the KV cache had taken its share"
+        lower = lower_fraction(case, missing_bytes(case))
+    else:
+        lower = Lower(_more_room(case))
+    free = last_free(case)
+    return Diagnosis(
+        ID, f"out of memory{on_rank(case)} {what}{shortage(case)}", lower.direction, lower.remedy,
+        evidence=(free[1],) if free else (), findings=memory_findings(case), fraction=lower.fraction,
+    )  # fmt: skip
+
+
+def _more_room(case: Case) -> str:
+    first = "Free the device of other processes first. " if has_foreign_process(case) else ""
+    ranks = number(case, "tp_size")
+    more = f"--tp-size {2 * int(ranks)} (now {int(ranks)})" if ranks else "a larger --tp-size"
+    smaller = "a quantized checkpoint" if argument(case, "quantization") is None else "a smaller model"
+    return f"{first}The weights do not fit: use {more}, or {smaller}. --mem-fraction-static does not matter while weights are loaded."

@@ -1,0 +1,82 @@
+"""What the explainer is asked, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from logscope.budget import Interval
+from logscope.causes import Diagnosis, Direction
+from logscope.ledger import LedgerRow
+from logscope.model import Finding, Launch, Pos
+from logscope.packs import Packs
+from logscope.server_args import ArgValue
+from logscope.sizing import CellHint, Grant, Sizing
+
+FINDING_IDS = (
+    "bound_by_mamba", "bound_by_max_total_tokens", "claim_confirmed", "claim_open", "claim_refuted", "consequences",
+    "context_exceeds_capacity", "debug_profile", "distributed_init_bounded", "foreign_process", "fraction_adjusted",
+    "fraction_contradicted", "fraction_not_in_force", "fragmentation", "host_memory_total", "idle_memory", "limiting_rank",
+    "no_workable_fraction", "not_judged", "ranks_behind", "ranks_not_in_log", "requests_that_fit", "sglang_hint", "slow_phase",
+    "speculation_cost", "unexplained_memory", "unknown_wording",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked beside "what happened".
+
+    Attributes:
+        what_if: arguments that are to be changed, name -> value.
+        claims: values that somebody claims are in force, name -> value.
+        hint: bytes per token where the log does not tell them; ``hint_from`` says where they come from, for people.
+    """
+
+    what_if: Mapping[str, ArgValue] = field(default_factory=dict)
+    claims: Mapping[str, ArgValue] = field(default_factory=dict)
+    hint: CellHint | None = None
+    hint_from: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A line of the budget: what it is, its amount (bytes, or a fraction), how it is computed, and where it stands."""
+
+    name: str
+    amount: Interval
+    unit: str
+    formula: str
+    evidence: tuple[Pos, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Something to set: the flags as typed, what they give, and why they are listed. ``is_now``: what is in force already."""
+
+    flags: str
+    grant: Grant
+    why: str
+    is_now: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is to be said of a launch; ``verdict`` is the sentence that comes first.
+
+    ``suggested`` is the fraction to set, None where it is not the flag to turn. ``judged``: the log was enough for an answer.
+    ``answers`` are the what-ifs, in the order asked.
+    """
+
+    launch: Launch
+    packs: Packs
+    sizing: Sizing
+    diagnosis: Diagnosis | None
+    verdict: str
+    direction: Direction | None
+    suggested: float | None
+    budget: tuple[Term, ...]
+    offers: tuple[Offer, ...]
+    answers: tuple[Offer, ...]
+    findings: tuple[Finding, ...]
+    ledger: tuple[LedgerRow, ...]
+    judged: bool

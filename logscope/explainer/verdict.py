@@ -1,0 +1,93 @@
+"""The sentence that comes first: what happened, why, with numbers; then what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from logscope.amounts import cell_text, fraction_text, gib_text
+from logscope.causes import Diagnosis, failed_at
+from logscope.explainer._subject import Subject
+from logscope.model import Finding, Launch
+from logscope.sizing import Sizing
+from logscope.units import count_text
+from logscope.words import (
+    after_text,
+    cut_sentence,
+    name_of,
+    ready_sentence,
+    ready_text,
+    unfinished_sentence,
+    where_of,
+)
+
+FIRST = ("claim_refuted", "claim_confirmed", "claim_open", "fraction_not_in_force", "fraction_contradicted")
+NONE_WORKS = ("No workable fraction", "No lower fraction works")
+
+
+def verdict_of(subject: Subject, findings: Sequence[Finding]) -> str:
+    """Return the verdict: contradictions and answers to claims first, then how the launch went and what to do."""
+    parts = [_with_place(finding, subject.launch) for finding in findings if finding.id in FIRST]
+    outcome = " ".join(_outcome(subject))
+    parts.append(outcome[:1].upper() + outcome[1:] if parts else outcome)
+    is_said = subject.diagnosis is not None and any(words in subject.diagnosis.remedy for words in NONE_WORKS)
+    parts.extend(finding.sentence for finding in findings if finding.id == "no_workable_fraction" and not is_said)
+    return f"{name_of(subject.launch)}: {' '.join(parts)}"
+
+
+def _with_place(finding: Finding, launch: Launch) -> str:
+    if not finding.evidence:
+        return finding.sentence
+    return f"{finding.sentence.removesuffix('.')} ({where_of(launch, finding.evidence[0])})."
+
+
+def _outcome(subject: Subject) -> Iterator[str]:
+    launch, diagnosis = subject.launch, subject.diagnosis
+    kind = launch.outcome.kind
+    if diagnosis is not None:
+        yield from _failed(subject, diagnosis)
+    elif kind == "ready":
+        yield ready_sentence(launch, subject.packs) + _bound(subject.sizing)
+    elif kind == "cut":
+        figures = _figures(subject.sizing)
+        yield figures or cut_sentence(launch, subject.packs)
+    else:
+        yield unfinished_sentence(launch, subject.packs)
+
+
+def _failed(subject: Subject, diagnosis: Diagnosis) -> Iterator[str]:
+    launch, place = subject.launch, failed_at(subject.launch)
+    where = f" ({where_of(launch, place)})" if place else ""
+    if launch.outcome.kind == "ready":
+        yield ready_text(launch, subject.packs)
+        yield f"It died later: {diagnosis.sentence}{where}."
+    elif launch.outcome.kind == "cut":
+        yield f"the end of a server that had been ready: {diagnosis.sentence}{where}."
+    else:
+        after = after_text(launch, place, subject.packs) if place else ""
+        yield f"failed{after}: {diagnosis.sentence}{where}."
+    if diagnosis.remedy:
+        yield diagnosis.remedy
+
+
+def _bound(sizing: Sizing) -> str:
+    """Say what set the capacity, where that is not just the fraction in force."""
+    if sizing.bound_by == "max_total_tokens":
+        return " max_total_tokens sets the capacity."
+    if sizing.bound_by == "fraction" and sizing.fraction.in_force is not None:
+        return f" mem_fraction_static {sizing.fraction.in_force:.4g} sets the capacity."
+    return ""
+
+
+def _figures(sizing: Sizing) -> str:
+    """Say what a part of a log tells about the KV cache; empty where it tells nothing."""
+    if sizing.size is None or sizing.tokens is None:
+        return ""
+    halves = " (keys and values together)" if any(pool.tokens for each in sizing.ranks for pool in each.pools) else ""
+    cell = f", {cell_text(sizing.cell.size)} bytes per token" if sizing.cell else ""
+    implied = sizing.fraction.implied
+    if implied is not None and sizing.fraction.in_force is None and not sizing.fraction.is_floor:
+        cell += f", so mem_fraction_static was {fraction_text(implied)}"
+    return (
+        f"{gib_text(sizing.size)} GiB of KV cache{halves} for {count_text(sizing.tokens.amount.low)} tokens{cell}; "
+        "the log shows only this part of the launch."
+    )

@@ -1,0 +1,88 @@
+"""What-ifs: the arguments that may be changed, and what each change would give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from logscope.errors import UsageError
+from logscope.explainer._subject import Subject
+from logscope.explainer._types import Offer, Question
+from logscope.frames import arg_text
+from logscope.server_args import ArgValue
+from logscope.sizing import WhatIf, grant_for
+
+KEYS = ("mem_fraction_static", "max_total_tokens", "page_size", "kv_cache_dtype")
+ELEMENT_BYTES: Mapping[str, float] = {
+    "auto": 2, "bfloat16": 2, "bf16": 2, "float16": 2, "half": 2, "fp8_e4m3": 1, "fp8_e5m2": 1, "float32": 4, "float": 4,
+    "torch.bfloat16": 2, "torch.float16": 2, "torch.float32": 4, "torch.float8_e4m3fn": 1, "torch.float8_e5m2": 1,
+}  # fmt: skip
+
+
+def check_question(question: Question) -> None:
+    """Refuse what cannot be answered before any log is read.
+
+    Raises:
+        UsageError: an argument that has no what-if, or a value that it cannot have.
+    """
+    for name, value in question.what_if.items():
+        if name not in KEYS:
+            raise UsageError(
+                f"no what-if for {name!r}: its effect is not modelled\n  do: take one of {', '.join(KEYS)}"
+            )
+        if name == "kv_cache_dtype":
+            if str(value) not in ELEMENT_BYTES:
+                raise UsageError(f"no what-if for kv_cache_dtype={value}\n  do: take one of {', '.join(ELEMENT_BYTES)}")
+            continue
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if name == "mem_fraction_static" and not (is_number and 0 < float(str(value)) < 1):
+            raise UsageError(
+                f"mem_fraction_static={arg_text(value)} is no fraction\n  do: give a number between 0 and 1"
+            )
+        if name != "mem_fraction_static" and not (isinstance(value, int) and is_number and value > 0):
+            raise UsageError(
+                f"{name}={arg_text(value)} is no whole number above 0\n  do: give one, such as {name}=65536"
+            )
+
+
+def answers_to(subject: Subject) -> Iterator[Offer]:
+    """Yield what each change alone gives, and all of them together where there are several."""
+    asked = subject.question.what_if
+    for name, value in asked.items():
+        yield from _answer(subject, {name: value})
+    if len(asked) > 1:
+        yield from _answer(subject, asked)
+
+
+def _answer(subject: Subject, change: Mapping[str, ArgValue]) -> Iterator[Offer]:
+    what = WhatIf(
+        fraction=_number(change.get("mem_fraction_static")),
+        max_total_tokens=_whole(change.get("max_total_tokens")),
+        page_size=_whole(change.get("page_size")),
+        cell_factor=_factor(subject, change.get("kv_cache_dtype")),
+    )
+    grant = grant_for(subject.launch, subject.sizing, what)
+    if grant is None:
+        return
+    flags = " ".join(f"{name}={arg_text(value)}" for name, value in change.items())
+    yield Offer(flags, grant, "fails" if grant.fails else "capped" if grant.capped else "")
+
+
+def _number(value: ArgValue) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _whole(value: ArgValue) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _factor(subject: Subject, wanted: ArgValue) -> float:
+    """Return bytes per token of another dtype of the cache, as a factor on what the log shows."""
+    if wanted is None:
+        return 1.0
+    printed = [
+        dtype
+        for event in subject.launch.events
+        if event.pattern.id in ("kv_cache.dtype", "kv_cache.allocated") and (dtype := event.string("dtype"))
+    ]
+    now = printed[0] if printed else str(subject.launch.args.values.get("kv_cache_dtype", "auto"))
+    return ELEMENT_BYTES[str(wanted)] / ELEMENT_BYTES.get(now, 2)

@@ -1,0 +1,104 @@
+"""What another fraction, cap or page size would give: the budget solved forward with the figures of a log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from logscope import budget
+from logscope.budget import Interval, exact
+from logscope.budget.releases import LAST_READ
+from logscope.model import Launch
+from logscope.sizing.figures import KV_CACHE, STATES
+from logscope.sizing.types import Pool, Sizing
+
+NEWEST = LAST_READ
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What is to be changed; None stays as it is. ``cell_factor``: bytes per token, times this (another dtype of the cache)."""
+
+    fraction: float | None = None
+    max_total_tokens: int | None = None
+    page_size: int | None = None
+    cell_factor: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a launch would get on each rank: ``rest`` for its pools, ``reserve`` left for graphs and activations (bytes), ``tokens``.
+
+    ``tokens`` is None where no cell size is known. A ``rest`` of 0 or less fails.
+    """
+
+    fraction: float
+    rest: Interval
+    reserve: Interval
+    tokens: Interval | None
+    capped: bool
+
+    @property
+    def fails(self) -> bool:
+        """Return whether the launch surely fails for want of memory."""
+        return self.rest.high <= 0 or (self.tokens is not None and self.tokens.high <= 0)
+
+    @property
+    def starts(self) -> bool:
+        """Return whether the pools surely get some memory."""
+        return self.rest.low > 0 and (self.tokens is None or self.tokens.low > 0)
+
+
+def grant_for(launch: Launch, sizing: Sizing, change: WhatIf) -> Grant | None:
+    """Return what a launch would get; None where free memory before and after the weights, or the fraction, is not known."""
+    fraction = change.fraction if change.fraction is not None else fraction_used(sizing)
+    if sizing.avail is None or sizing.total is None or fraction is None:
+        return None
+    facts = budget.Launch(sizing.avail.amount, sizing.total.amount, None)
+    left = budget.rest(facts.avail, facts.total, exact(fraction))
+    kept = budget.reserve(facts.total, exact(fraction)).amount
+    if sizing.cell is None:
+        return Grant(fraction, left, kept, None, capped=False)
+    page = change.page_size or sizing.page_size
+    cap = change.max_total_tokens or _cap(launch)
+    counts, capped = [], False
+    cells = (sizing.cell.charged.high, sizing.cell.charged.low)
+    for amount, cell in zip((left.low, left.high), cells if left.low >= 0 else cells[::-1], strict=True):
+        found = _count(_for_tokens(amount, sizing, launch), cell * change.cell_factor, page, cap, launch)
+        counts.append(found[0])
+        capped = capped or found[1]
+    return Grant(fraction, left, kept, Interval(min(counts), max(counts)), capped)
+
+
+def fraction_used(sizing: Sizing) -> float | None:
+    """Return the fraction that is in force, or the middle of what the pools imply."""
+    known = sizing.fraction
+    if known.in_force is not None and known.verdict in ("meets", "unknown"):
+        return known.in_force
+    if known.implied is not None and not known.is_floor:
+        return (known.implied.low + known.implied.high) / 2
+    return known.in_force
+
+
+def _count(amount: float, cell: float, page: int, cap: int | None, launch: Launch) -> tuple[int, bool]:
+    release = launch.releases.since or NEWEST
+    profiled = int(budget.tokens(exact(amount), cell, release).low)
+    final = budget.final_tokens(profiled, release, page, cap)
+    return final.tokens, final.limit == "max_total_tokens"
+
+
+def _cap(launch: Launch) -> int | None:
+    value = launch.args.values.get("max_total_tokens")
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _for_tokens(amount: float, sizing: Sizing, launch: Launch) -> float:
+    """Return the part of a budget that is for tokens: states of Mamba layers take a share of it, or what was given for them."""
+    own = sizing.of(sizing.limiting[0]) if sizing.limiting else None
+    pools: tuple[Pool, ...] = own.pools if own else ()
+    states = sum(pool.size.low for pool in pools if pool.item in STATES)
+    cached = sum(pool.size.low for pool in pools if pool.item == KV_CACHE)
+    if not states or not cached:
+        return amount
+    if launch.args.values.get("max_mamba_cache_size") is not None:
+        return amount - states
+    return amount * cached / (cached + states)

@@ -1,0 +1,770 @@
+"""What is explained of a launch: the verdict, and each finding with its exact words and a near miss that must not give it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import pytest
+
+from conftest import (
+    BANNER,
+    CASES,
+    FIRED_UP,
+    NO_MEMORY,
+    SIGQUIT,
+    ReadText,
+    at,
+    graph_lines,
+    init_lines,
+    load_lines,
+    log,
+    pool_lines,
+    printed_args,
+)
+from logscope.amounts import gib_text
+from logscope.budget import exact
+from logscope.errors import UsageError
+from logscope.explainer import Explanation, Question, check_question, explain_launch, explain_launches
+from logscope.model import Finding, Launch
+from logscope.packs import Packs
+from logscope.server_args import ArgValue
+from logscope.sizing import CellHint
+from logscope.units import GIB
+
+GIVEN = CellHint(exact(70272), exact(70272), "given")
+NONE_WORKS = "More tensor parallelism, a smaller or quantized model, an fp8 KV cache, or no draft model."
+
+
+class Explain(Protocol):
+    """Read lines and explain the launches that they are."""
+
+    def __call__(
+        self, *lines: str, claims: Mapping[str, ArgValue] | None = None, what_if: Mapping[str, ArgValue] | None = None
+    ) -> list[Explanation]: ...
+
+
+@pytest.fixture
+def explain(read_text: ReadText, packs: Packs) -> Explain:
+    def explain(
+        *lines: str, claims: Mapping[str, ArgValue] | None = None, what_if: Mapping[str, ArgValue] | None = None
+    ) -> list[Explanation]:
+        return explain_launches(read_text(log(*lines)), packs, Question(what_if or {}, claims or {}))
+
+    return explain
+
+
+def finding(explanation: Explanation, finding_id: str) -> Finding | None:
+    found = [each for each in explanation.findings if each.id == finding_id]
+    assert len(found) < 2, found
+    return found[0] if found else None
+
+
+def said(explanation: Explanation) -> str:
+    """Return the verdict without the name of the file."""
+    name, _, sentence = explanation.verdict.partition(".log: ")
+    assert name.endswith(("run", "launch"))
+    return sentence
+
+
+def by_turns(*ranks: list[str]) -> list[str]:
+    """Interleave what ranks say."""
+    return [line for lines in zip(*ranks, strict=True) for line in lines]
+
+
+# -- the story -----------------------------------------------------------------------------------------------------------------
+
+
+def test_car_is_short_of_20_61_gib_and_needs_more_than_0_769(fixture_launches: dict[str, Launch], packs: Packs) -> None:
+    """A - T * 0.45 = 21.70 - 42.3135 = -20.61; 1 - 21.70 / 94.03 = 0.7692."""
+    found = explain_launch(fixture_launches["car"], packs, Question())
+    assert found.diagnosis is not None
+    assert ("not_enough_memory", "raise", "failed", True) == (
+        found.diagnosis.cause,
+        found.direction,
+        found.launch.outcome.kind,
+        found.judged,
+    )
+    assert said(found).startswith(
+        "failed after 9 min 42 s: not enough memory for the KV cache: under mem_fraction_static 0.55 the budget is "
+        "-20.61 GiB per rank (line 49). Raise --mem-fraction-static to "
+    )
+    minimum, rest = found.sizing.fraction.minimum, found.sizing.rest
+    assert minimum is not None and rest is not None
+    assert 0.7690 < minimum.low < minimum.high < 0.7694
+    assert -20.63 * GIB < rest.low < -20.61 * GIB < rest.high < -20.60 * GIB
+    assert found.suggested is not None and found.suggested >= 0.770
+    assert {None} == {offer.grant.tokens for offer in found.offers}
+    assert [0.55, 0.77, 0.8, 0.81, 0.85] == [offer.grant.fraction for offer in found.offers]
+    assert ["in force", "the least that starts", "", "suggested", ""] == [offer.why for offer in found.offers]
+
+
+def test_with_bytes_per_token_the_offers_have_tokens(fixture_launches: dict[str, Launch], packs: Packs) -> None:
+    """0.80 leaves 21.695 - 18.807 .. 21.705 - 18.805 = 2.888..2.900 GiB: over 70,272 bytes 44,128..44,311 tokens."""
+    found = explain_launch(fixture_launches["car"], packs, Question(hint=GIVEN))
+    (offer,) = [offer for offer in found.offers if offer.grant.fraction == 0.8]
+    assert offer.grant.tokens is not None
+    assert (44128, 44311) == (offer.grant.tokens.low, offer.grant.tokens.high)
+
+
+def test_custom_all_reduce_is_bounded_and_cannot_be_it(fixture_launches: dict[str, Launch], packs: Packs) -> None:
+    found = finding(explain_launch(fixture_launches["car"], packs, Question()), "distributed_init_bounded")
+    assert found is not None
+    assert (
+        "Custom all-reduce is not the cause: all of distributed init, of which it is a part, took 0.62..0.65 GiB per rank, "
+        "and 20.61 GiB are missing."
+    ) == found.sentence
+    assert ("note", [12, 13, 14, 15, 16, 17]) == (found.level, sorted(pos.line for pos in found.evidence))
+
+
+def test_a_claim_about_the_grepped_baseline_is_refuted_with_both_numbers(
+    fixture_launches: dict[str, Launch], packs: Packs
+) -> None:
+    found = explain_launch(fixture_launches["baseline_grep"], packs, Question(claims={"mem_fraction_static": 0.55}))
+    implied = found.sizing.fraction.implied
+    assert implied is not None
+    assert 0.8798 <= implied.low < implied.high <= 0.8803
+    assert said(found).startswith(
+        "mem_fraction_static 0.55 is not what ran: the pool implies 0.8798..0.8801; with 0.55 the budget would be -20.61 GiB "
+        "per rank (line "
+    )
+    refuted = finding(found, "claim_refuted")
+    assert refuted is not None
+    assert "error" == refuted.level
+
+
+def test_the_debug_line_is_confirmed_and_gives_the_same_minimum(
+    fixture_launches: dict[str, Launch], packs: Packs
+) -> None:
+    found = explain_launch(fixture_launches["baseline_debug_nocar"], packs, Question())
+    debug = finding(found, "debug_profile")
+    assert debug is not None
+    assert (
+        "The arithmetic of the DEBUG line is right within its printed digits: rest -20.61 GiB (negative: nothing is left for the "
+        "KV cache), max_tokens -314,887."
+    ) == debug.sentence
+    assert ("note", [50]) == (debug.level, [pos.line for pos in debug.evidence])
+    minimum, coarse = found.sizing.fraction.minimum, explain_launch(fixture_launches["car"], packs, Question()).sizing
+    assert minimum is not None and coarse.fraction.minimum is not None
+    assert minimum.meets(coarse.fraction.minimum)
+    assert 0.769 < minimum.low < minimum.high < 0.7694
+
+
+# -- real launches -------------------------------------------------------------------------------------------------------------
+
+CAUSES = {
+    "0.4.10.post2-notenough-memfrac": ("not_enough_memory", "raise"),
+    "0.4.10.post2-tp2": ("environment", None),
+    "0.5.18-new-fakecuda-notenough": ("weights_leave_no_memory", "raise"),
+    "0.5.23-fakecuda-notenough": ("weights_leave_no_memory", "raise"),
+    "0.5.23-kill9-scheduler": ("cause_not_in_log", None),
+    "0.5.23-port-in-use": ("port_in_use", None),
+    "0.5.23-unknown-flag": ("bad_argument", None),
+    "0.5.9-fakecuda-graph-oom": ("oom_graph_capture", "lower"),
+    "0.5.9-fakecuda-imbalance": ("memory_unbalanced", None),
+    "0.5.9-fakecuda-notenough": ("not_enough_memory", "raise"),
+    "0.5.9-truncated": ("weights_io", None),
+    "baseline_debug_nocar": ("not_enough_memory", "raise"),
+    "car": ("not_enough_memory", "raise"),
+    "car_050": ("not_enough_memory", "raise"),
+    "car_debug": ("not_enough_memory", "raise"),
+}
+
+
+def test_every_fixture_that_failed_has_a_cause_here(fixture_launches: dict[str, Launch]) -> None:
+    failed = {
+        case
+        for case, launch in fixture_launches.items()
+        if launch.outcome.kind == "failed" or (launch.ended is not None and launch.ended.kind == "failed")
+    }
+    assert failed == set(CAUSES)
+    assert 14 <= len(CASES) - len(CAUSES)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_failed_launches_have_their_cause_and_others_none(
+    case: str, fixture_launches: dict[str, Launch], packs: Packs
+) -> None:
+    found = explain_launch(fixture_launches[case], packs, Question())
+    cause = (found.diagnosis.cause, found.direction) if found.diagnosis else None
+    assert CAUSES.get(case) == cause
+    assert (found.suggested is not None) == (found.direction is not None)
+    assert found.judged
+    assert "\n" not in found.verdict
+    assert all(each.sentence.endswith((".", '"')) for each in found.findings), found.findings
+
+
+def test_a_server_that_was_killed_had_been_ready(fixture_launches: dict[str, Launch], packs: Packs) -> None:
+    found = explain_launch(fixture_launches["0.5.23-kill9-scheduler"], packs, Question())
+    assert "ready" == found.launch.outcome.kind
+    assert said(found).startswith("ready after 33 s: 1 rank, 20,000 tokens of KV cache")
+    assert " It died later: " in said(found)
+    assert "why is not in this log (line 67)." in said(found)
+    assert finding(found, "consequences") is None
+
+
+# -- findings ------------------------------------------------------------------------------------------------------------------
+
+READY_SOON = "[2026-01-05 10:00:55] The server is fired up and ready to roll!"
+GOOD = [
+    *load_lines(),
+    *pool_lines(),
+    *graph_lines(),
+]  # T 94.04, A 21.71, pool 10.42, 11.26 after, 9.85 left: implied 0.8798..0.8801
+TWO = printed_args(tp_size=2)
+
+
+def with_less(after: str, used: str, left: str, before: str = "94.04") -> list[str]:
+    """Return two ranks, the second with so much less after its weights."""
+    second = [*load_lines(before, after, used, tag="TP1"), *pool_lines(after=left, tag="TP1")]
+    return by_turns([*load_lines(), *pool_lines()], second)
+
+
+def host_lines(*tags: str) -> list[str]:
+    text = "Allocating kv hierarchical KV host pool: 331776 tokens, 64.00 GB host memory."
+    return [at("10:00:51", tag, text) for tag in tags]
+
+
+def slow_load(seconds: int) -> list[str]:
+    minute, second = divmod(6 + seconds, 60)
+    end = f"Load weight end. elapsed={seconds}.00 s, type=M, dtype=d, avail mem=21.71 GB, mem usage=72.33 GB."
+    return [
+        printed_args(),
+        at("10:00:06", "TP0", "Load weight begin. avail mem=94.04 GB"),
+        at(f"10:{minute:02}:{second:02}", "TP0", end),
+        f"[2026-01-05 10:{minute:02}:{second + 1:02}] The server is fired up and ready to roll!",
+    ]
+
+
+OUT_OF_MEMORY = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.54 GiB. GPU 0 has a total capacity of 95.58 GiB of which "
+    "0.44 GiB is free. Process 4711 has 95.13 GiB memory in use. Of the allocated memory 92.53 GiB is allocated by PyTorch, and "
+    "12.34 MiB is reserved by PyTorch but unallocated."
+)
+# at 0.78: 21.71 - 94.04 * 0.22 = 1.02 GiB
+POOL_OF_078 = [
+    at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 15628, KV size: 1.02 GB"),
+    at("10:00:22", "TP0", "Memory pool end. avail mem=20.68 GB"),
+]
+CAPTURE_OF_078 = graph_lines(before="20.68")[0]
+# at 0.775: 21.71 - 94.04 * 0.225 = 0.55 GiB
+POOL_OF_0775 = [
+    at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 8406, KV size: 0.55 GB"),
+    at("10:00:22", "TP0", "Memory pool end. avail mem=21.15 GB"),
+]
+SMALL_POOL = [
+    at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 100000, KV size: 6.54 GB"),
+    at("10:00:22", "TP0", "Memory pool end. avail mem=15.14 GB"),
+]
+STATES = at(
+    "10:00:21",
+    "TP0",
+    "Mamba Cache is allocated. max_mamba_cache_size: 160, conv_state size: 0.13GB, ssm_state size: 6.40GB ",
+)
+TYPED = "+ python3 -m sglang.launch_server --model-path /models/m --mem-fraction-static 0.9"
+ADJUSTED = at("10:00:01", "", "Multimodal model: Dynamically adjusted --mem-fraction-static from: 0.874 to: 0.817.")
+DEBUG = (
+    "DEBUG profile_max_num_token: avail=21.708 GiB, total=94.037 GiB, fraction=0.55, reserved=42.316 GiB, rest=-20.608 GiB, "
+    "cell_size=70272, max_tokens=-314896"
+)
+TOO_SMALL = [printed_args(mem_fraction_static=0.55, tp_size=2)]
+BOTH_INITS = by_turns(init_lines(), init_lines("TP1"))
+BOTH_LOADS = by_turns(load_lines(), load_lines(tag="TP1"))
+
+# id, lines, level, sentence, lines of evidence, remedy
+FINDINGS: list[tuple[str, list[str], str, str, list[int], str]] = [
+    (
+        # 2.60 GiB at 10.42 GiB / 159,270 a token are 39,741 tokens
+        "limiting_rank", [TWO, *with_less("19.11", "74.93", "8.69"), READY_SOON], "warning",
+        "TP1 has the least memory for the KV cache, 19.11 GiB, 2.60 GiB less than the next: that costs every rank about 40,000 "
+        "tokens. It was level before the weights: its share of the weights is larger (embeddings, replicated modules).",
+        [5, 4], "",
+    ),
+    (
+        # 94.035 - 91.445 = 2.59 before the weights, at least
+        "limiting_rank", [TWO, *with_less("19.11", "72.33", "8.69", before="91.44"), READY_SOON], "warning",
+        "TP1 has the least memory for the KV cache, 19.11 GiB, 2.60 GiB less than the next: that costs every rank about 40,000 "
+        "tokens. It had 2.59 GiB less before the weights already: another process on its GPU, or a smaller card.",
+        [5, 4], "",
+    ),
+    (
+        "limiting_rank", [TWO, *with_less("21.51", "72.53", "11.06"), READY_SOON], "note",
+        "TP1 has the least memory for the KV cache, 21.51 GiB, 0.20 GiB less than the next: that costs every rank about 3,000 "
+        "tokens. It was level before the weights: its share of the weights is larger (embeddings, replicated modules).",
+        [5, 4], "",
+    ),
+    (
+        # (10.4196..10.4308) / (6.545..6.535) * 100,001 = 159,201..159,616
+        "bound_by_max_total_tokens",
+        [printed_args(mem_fraction_static=0.88, max_total_tokens=100000), *load_lines(), *SMALL_POOL, READY_SOON], "note",
+        "max_total_tokens 100,000 sets the capacity, not the memory, which would hold about 159,000.", [4], "",
+    ),
+    (
+        "bound_by_mamba",
+        [
+            printed_args(), *load_lines(), STATES, at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 50000, KV size: 3.00 GB"),
+            at("10:00:22", "TP0", "Memory pool end. avail mem=12.15 GB"), READY_SOON,
+        ],
+        "warning", "States of Mamba or linear layers take 6.53 GiB, the KV cache 3.00.", [4],
+        "A lower --max-mamba-cache-size or --mamba-full-memory-ratio gives the KV cache more.",
+    ),
+    (
+        "context_exceeds_capacity", [printed_args(context_length=159270), *GOOD, READY_SOON], "warning",
+        "159,269 tokens are less than the context length of 159,270: a request of full length is refused; of 8,192 tokens each "
+        "about 19 fit at once.",
+        [4], "--context-length 159269 or less, or more memory.",
+    ),
+    (
+        "requests_that_fit", [printed_args(context_length=159269), *GOOD, READY_SOON], "note",
+        "1 request of the full context length fits at once (159,269 tokens each).", [4], "",
+    ),
+    (
+        "requests_that_fit", [printed_args(context_length=16384), *GOOD, READY_SOON], "note",
+        "9 requests of the full context length fit at once (16,384 tokens each).", [4], "",
+    ),
+    (
+        # 0.94035 GiB over 70,214..70,282 bytes: 14,366..14,380
+        "idle_memory", [printed_args(mem_fraction_static=0.88), *GOOD, READY_SOON], "note",
+        "9.85 GiB are free when all stands; what activations take under load is not in this log. Each 0.01 of mem_fraction_static "
+        "(now 0.88) is 0.94 GiB = about 14,400 tokens.",
+        [7], "",
+    ),
+    (
+        "host_memory_total", [TWO, *GOOD, *host_lines("TP0", "TP1"), READY_SOON], "note",
+        "HiCache takes 128.0 GB of host memory in all: 2 pools of 2 ranks.", [8, 9], "",
+    ),
+    (
+        "host_memory_total", [printed_args(), *GOOD, *host_lines("TP0"), READY_SOON], "note",
+        "HiCache takes 64.0 GB of host memory in all: 1 pool of 1 rank.", [8], "",
+    ),
+    (
+        "ranks_not_in_log",
+        [printed_args(tp_size=8), *by_turns(*(load_lines(tag=f"TP{number}") for number in (0, 1, 3)))], "warning",
+        "5 of 8 ranks are not in this log: TP2, TP4..TP7.", [], "",
+    ),
+    (
+        "ranks_not_in_log", [printed_args(tp_size=2, pp_size=2), *load_lines(tag="PP0 TP0")], "warning",
+        "3 of 4 ranks are not in this log: PP0 TP1, PP1 TP0..TP1.", [], "",
+    ),
+    (
+        "ranks_not_in_log", [printed_args(tp_size=4, nnodes=2, node_rank=0), *BOTH_LOADS], "note",
+        "2 of 4 ranks are not in this log: TP2..TP3. The launch has 2 nodes, and this is node 0.", [],
+        "Give the logs of the other nodes, too: logscope explain node0.log node1.log",
+    ),
+    (
+        "ranks_behind", [TWO, *BOTH_LOADS[:3], *pool_lines()], "warning",
+        "TP1 is still in load weights; TP0 got through memory pools in all.", [3, 6], "",
+    ),
+    (
+        # 72.33 / 100 = 0.723
+        "slow_phase", slow_load(100), "note", "Load weights takes 100 s of 1 min 47 s (93%): 72.33 GiB at 0.723 GiB/s.", [2, 3],
+        "Faster or local storage, or files already in the page cache, is the one thing to mend.",
+    ),
+    (
+        "unexplained_memory", [printed_args(), *load_lines(), *pool_lines(kv="8.00"), READY_SOON], "warning",
+        "2.45 GiB went in memory pools in all that no line explains.", [3, 5], "",
+    ),
+    (
+        "distributed_init_bounded", [*TOO_SMALL, *BOTH_INITS, *BOTH_LOADS, BANNER, NO_MEMORY], "note",
+        "Custom all-reduce is not the cause: all of distributed init, of which it is a part, took 0.64 GiB per rank, and 20.61 GiB "
+        "are missing.",
+        [4, 5], "",
+    ),
+    (
+        "consequences", [*TOO_SMALL, *BOTH_LOADS, BANNER, NO_MEMORY, SIGQUIT], "note",
+        'Only consequences: "Received sigquit from a child process. It usually means ...".', [8], "",
+    ),
+    (
+        "unknown_wording", [*load_lines(), at("10:00:22", "TP0", "Memory pool end. all is well")], "warning",
+        "1 line is known in another wording only, and not read: what it says is missing here.", [3],
+        "logscope patterns gaps LOG lists them.",
+    ),
+    (
+        # 1 - 4.005 / 94.035 = 0.9574
+        "no_workable_fraction",
+        [printed_args(mem_fraction_static=0.9), *load_lines(after="4.00", used="90.04"), BANNER, NO_MEMORY], "error",
+        "No workable mem_fraction_static: the weights alone need more than 0.957; graphs and activations need the rest.", [3, 2],
+        NONE_WORKS,
+    ),
+    (
+        # 2.10 GiB were short of 94.045: 0.78 - 0.0223 = 0.7577
+        "no_workable_fraction",
+        [printed_args(mem_fraction_static=0.78), *load_lines(), *POOL_OF_078, CAPTURE_OF_078, BANNER, OUT_OF_MEMORY], "error",
+        "No workable mem_fraction_static: the failed allocation needs at most 0.758, the weights need more than 0.769.", [4, 3, 2],
+        NONE_WORKS,
+    ),
+    (
+        "fraction_not_in_force", [TYPED, printed_args(mem_fraction_static=0.88), *GOOD, READY_SOON], "error",
+        "Your 0.9 is not what ran: server_args say mem_fraction_static 0.88.", [2, 1],
+        "Look for a wrapper, a second occurrence of the flag, or a configuration file that sets it.",
+    ),
+    (
+        "fraction_adjusted", [TYPED, printed_args(mem_fraction_static=0.874), ADJUSTED, *load_lines()], "note",
+        "mem_fraction_static was typed as 0.9 and adjusted to 0.817 (Multimodal model).", [1, 3], "",
+    ),
+    (
+        "fraction_contradicted", [printed_args(mem_fraction_static=0.55), *GOOD, READY_SOON], "error",
+        "Your 0.55 is not what ran: the pool implies mem_fraction_static 0.8798..0.8801.", [1, 4, 3, 2],
+        "Look for what changed the value after the arguments were printed, or for a second server's lines in this file.",
+    ),
+    (
+        # (0.95 - 0.880057) * 94.035 = 6.577; 21.71 - 11.26 - 10.42 = 0.03, and half a digit of each: 0.045
+        "fraction_contradicted", [printed_args(mem_fraction_static=0.95), *GOOD, READY_SOON], "error",
+        "The pool is 6.58 GiB smaller than mem_fraction_static 0.95 grants: it implies 0.8798..0.8801, and memory taken in between "
+        "explains 0.05 GiB at most.",
+        [1, 4, 3, 2], "Either another limit set the pool (context, requests, states), or this value is not what ran.",
+    ),
+    (
+        "debug_profile", [*load_lines(), at("10:00:21", "TP0", DEBUG)], "warning",
+        "The DEBUG line contradicts itself: max_tokens is -314,896, and rest / cell_size gives -314,894..-314,879.", [3], "",
+    ),
+    (
+        "not_judged", [printed_args(device="cpu"), *load_lines()], "note",
+        "Free memory is that of the host here, which other processes change at any time: figures are no proof.", [], "",
+    ),
+]  # fmt: skip
+NEAR_MISSES: list[tuple[str, str, list[str]]] = [
+    ("limiting_rank", "ranks alike", [TWO, *with_less("21.71", "72.33", "11.26"), READY_SOON]),
+    ("limiting_rank", "a hundredth apart", [TWO, *with_less("21.70", "72.34", "11.25"), READY_SOON]),
+    ("limiting_rank", "one rank", [printed_args(), *GOOD, READY_SOON]),
+    (
+        "bound_by_max_total_tokens", "the cap is above",
+        [printed_args(max_total_tokens=100001), *load_lines(), *SMALL_POOL, READY_SOON],
+    ),
+    ("bound_by_mamba", "states are the smaller part", [printed_args(), *load_lines(), STATES, *pool_lines(after="4.73"), READY_SOON]),
+    ("context_exceeds_capacity", "it just fits", [printed_args(context_length=159269), *GOOD, READY_SOON]),
+    ("requests_that_fit", "none fits", [printed_args(context_length=159270), *GOOD, READY_SOON]),
+    # 9.395 GiB is less than a tenth of 94.035
+    (
+        "idle_memory", "less than a tenth is left",
+        [printed_args(mem_fraction_static=0.88), *GOOD[:-1], graph_lines(after="9.40", used="1.86")[1], READY_SOON],
+    ),
+    ("idle_memory", "not ready", [printed_args(mem_fraction_static=0.88), *GOOD]),
+    (
+        "idle_memory", "a cap set the pool",
+        [printed_args(mem_fraction_static=0.88, max_total_tokens=100000), *load_lines(), *SMALL_POOL, READY_SOON],
+    ),
+    ("speculation_cost", "no draft", [printed_args(), *GOOD, READY_SOON]),
+    ("host_memory_total", "no host pool", [printed_args(), *GOOD, READY_SOON]),
+    ("ranks_not_in_log", "all there", [TWO, *BOTH_LOADS]),
+    ("ranks_not_in_log", "no arguments", load_lines(tag="TP3")),
+    ("ranks_not_in_log", "one device has no tag", [printed_args(tp_size=1), *load_lines(tag="")]),
+    ("ranks_behind", "equally far", [TWO, *BOTH_LOADS]),
+    ("ranks_behind", "ready", [TWO, *BOTH_LOADS, *pool_lines(), READY_SOON]),
+    ("slow_phase", "a minute is not long", slow_load(59)),
+    ("unexplained_memory", "0.03 GiB", [printed_args(), *GOOD, READY_SOON]),
+    (
+        "distributed_init_bounded", "the init is larger than what is missing",
+        [*TOO_SMALL, *(line.replace("0.64 GB", "20.64 GB") for line in BOTH_INITS), *BOTH_LOADS, BANNER, NO_MEMORY],
+    ),
+    ("distributed_init_bounded", "one rank reduces nothing", [TOO_SMALL[0], *init_lines(), *load_lines(), BANNER, NO_MEMORY]),
+    ("distributed_init_bounded", "it works", [TWO, *BOTH_INITS, *BOTH_LOADS, READY_SOON]),
+    ("consequences", "nothing else is in the log", [TWO, *BOTH_LOADS, SIGQUIT]),
+    ("consequences", "no consequence", [*TOO_SMALL, *BOTH_LOADS, BANNER, NO_MEMORY]),
+    ("unknown_wording", "the file is cut there", load_lines()),
+    # 1 - 6.00 / 94.04 = 0.936
+    (
+        "no_workable_fraction", "0.94 leaves something",
+        [printed_args(mem_fraction_static=0.9), *load_lines(after="6.00", used="88.04"), BANNER, NO_MEMORY],
+    ),
+    # 0.88 - 0.0223 is above 0.769
+    (
+        "no_workable_fraction", "0.85 works",
+        [printed_args(mem_fraction_static=0.88), *load_lines(), *pool_lines(), graph_lines()[0], BANNER, OUT_OF_MEMORY],
+    ),
+    ("fraction_not_in_force", "as typed", [TYPED, printed_args(mem_fraction_static=0.9), *load_lines()]),
+    ("fraction_not_in_force", "adjusted", [TYPED, printed_args(mem_fraction_static=0.874), ADJUSTED, *load_lines()]),
+    ("fraction_adjusted", "not adjusted", [TYPED, printed_args(mem_fraction_static=0.874), *load_lines()]),
+    ("fraction_contradicted", "agrees", [printed_args(mem_fraction_static=0.88), *GOOD, READY_SOON]),
+    ("fraction_contradicted", "a CPU", [printed_args(mem_fraction_static=0.55, device="cpu"), *GOOD, READY_SOON]),
+    ("fraction_contradicted", "a rank is missing", [printed_args(mem_fraction_static=0.55, tp_size=2), *GOOD, READY_SOON]),
+    ("debug_profile", "no such line", [printed_args(), *GOOD]),
+    ("not_judged", "a GPU", [printed_args(device="cuda"), *GOOD]),
+]  # fmt: skip
+OF_FIXTURES = {"speculation_cost"}  # their sentences stand below
+
+
+def test_every_finding_has_its_words_and_a_near_miss_here() -> None:
+    named = {each[0] for each in FINDINGS} | OF_FIXTURES
+    assert named - {"requests_that_fit"} == {each[0] for each in NEAR_MISSES} - {"requests_that_fit"}
+    assert 20 <= len(named)
+
+
+@pytest.mark.parametrize(
+    ("finding_id", "lines", "level", "sentence", "evidence", "remedy"),
+    FINDINGS,
+    ids=[f"{number}-{each[0]}" for number, each in enumerate(FINDINGS)],
+)
+def test_a_finding_is_said_in_these_words(
+    finding_id: str, lines: list[str], level: str, sentence: str, evidence: list[int], remedy: str, explain: Explain
+) -> None:  # fmt: skip
+    found = finding(explain(*lines)[-1], finding_id)
+    assert found is not None
+    assert (sentence, level, evidence, remedy) == (
+        found.sentence,
+        found.level,
+        [pos.line for pos in found.evidence],
+        found.remedy,
+    )
+
+
+@pytest.mark.parametrize(
+    ("finding_id", "lines"),
+    [(each[0], each[2]) for each in NEAR_MISSES],
+    ids=[f"{each[0]}: {each[1]}" for each in NEAR_MISSES],
+)
+def test_a_near_miss_gives_no_finding(finding_id: str, lines: list[str], explain: Explain) -> None:
+    assert finding(explain(*lines)[-1], finding_id) is None
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        (
+            # 0.13 + 1.19 + 1.19 + 0.16 = 2.67, and half a digit of the five: 2.645..2.695; over 67,569..67,604 bytes a token
+            "0.5.14-new-eagle-tp2",
+            "Speculation costs 2.64..2.70 GiB per rank = about 42,000 tokens (draft weights 0.13, draft KV cache 2.38, "
+            "draft graphs: draft decode 0.16).",
+        ),
+        (
+            "0.5.9-new-eagle-tp2",
+            "Speculation costs 3.60..3.66 GiB per rank = about 59,000 tokens (draft weights 0.13, draft KV cache 2.40, "
+            "draft graphs: draft decode 0.55, draft graphs: draft extend 0.55).",
+        ),
+    ],
+)
+def test_what_speculation_costs_is_one_line(
+    case: str, sentence: str, fixture_launches: dict[str, Launch], packs: Packs
+) -> None:
+    found = finding(explain_launch(fixture_launches[case], packs, Question()), "speculation_cost")
+    assert found is not None
+    assert ("note", sentence) == (found.level, found.sentence)
+
+
+def test_the_rate_of_a_slow_load_is_that_of_a_rank_and_of_all(
+    fixture_launches: dict[str, Launch], packs: Packs
+) -> None:
+    """72.33 / 564.42 = 0.1281; times 8 1.025."""
+    found = finding(explain_launch(fixture_launches["baseline"], packs, Question()), "slow_phase")
+    assert found is not None
+    assert (
+        "Load weights takes 564 s of 10 min 12 s (92%): 72.33 GiB at 0.128 GiB/s per rank, 1.03 GiB/s for all 8."
+    ) == found.sentence
+
+
+def test_time_without_a_line_is_said_without_a_phase(explain: Explain) -> None:
+    found = finding(explain(printed_args(), *GOOD, FIRED_UP)[0], "slow_phase")
+    assert found is not None
+    assert "250 s of 5 min 00 s (83%) pass without a line of any phase: after capture graphs." == found.sentence
+
+
+def test_findings_stand_in_order_of_weight(explain: Explain) -> None:
+    lines = [TYPED, printed_args(mem_fraction_static=0.88, context_length=200000), *GOOD, READY_SOON]
+    order = {"error": 0, "warning": 1, "note": 2}
+    levels = [order[each.level] for each in explain(*lines)[0].findings]
+    assert sorted(levels) == levels
+    assert {0, 1, 2} == set(levels)
+
+
+# -- several launches of one log -------------------------------------------------------------------------------------------------
+
+
+def attempts(fraction: float, pool: list[str]) -> list[str]:
+    """Return a launch that runs out of memory in its graphs, and one after it with too little for the weights."""
+    first = [printed_args(mem_fraction_static=fraction, tp_size=1), *load_lines(), *pool, CAPTURE_OF_078, BANNER]
+    second = [
+        printed_args(mem_fraction_static=0.76, tp_size=1),
+        *load_lines(),
+        BANNER,
+        NO_MEMORY.replace("0.55", "0.76"),
+    ]
+    return [*first, "torch.OutOfMemoryError: CUDA out of memory.", SIGQUIT, *second, SIGQUIT]
+
+
+def test_two_launches_show_that_nothing_lies_between(explain: Explain) -> None:
+    first, second = explain(*attempts(0.775, POOL_OF_0775))
+    assert finding(first, "no_workable_fraction") is None
+    found = finding(second, "no_workable_fraction")
+    assert found is not None
+    sentence = "No workable mem_fraction_static: 0.775 runs out of memory after the pool, and more than 0.769 is needed for the weights."
+    assert ("error", sentence, NONE_WORKS) == (found.level, found.sentence, found.remedy)
+    assert second.verdict.endswith(f" {sentence} {NONE_WORKS}")
+    assert "Raise" not in second.verdict
+    assert second.suggested is None
+    assert "suggested" not in [offer.why for offer in second.offers]
+
+
+def test_two_launches_with_room_between_show_no_such_thing(explain: Explain) -> None:
+    explanations = explain(*attempts(0.88, pool_lines()))
+    assert ["lower", "raise"] == [each.direction for each in explanations]
+    assert [None, None] == [finding(each, "no_workable_fraction") for each in explanations]
+    assert explanations[1].suggested is not None
+
+
+# -- claims ----------------------------------------------------------------------------------------------------------------------
+
+STANDS = [printed_args(mem_fraction_static=0.88, tp_size=1), *GOOD, READY_SOON]
+CAPPED = [printed_args(mem_fraction_static=0.95, max_total_tokens=159269), *GOOD, READY_SOON]
+CLAIMS: list[tuple[list[str], str, ArgValue, str, str]] = [
+    (
+        STANDS, "mem_fraction_static", 0.55, "claim_refuted",
+        "mem_fraction_static 0.55 is not what ran: the pool implies 0.8798..0.8801; with 0.55 the budget would be -20.61 GiB.",
+    ),
+    (
+        # 21.71 - 94.04 * 0.05 = 17.01
+        STANDS, "mem_fraction_static", 0.95, "claim_refuted",
+        "mem_fraction_static 0.95 is not what ran: the pool implies 0.8798..0.8801; with 0.95 the budget would be 17.01 GiB.",
+    ),
+    (
+        STANDS, "mem_fraction_static", 0.88, "claim_confirmed",
+        "mem_fraction_static 0.88 agrees with the pool, which implies 0.8798..0.8801.",
+    ),
+    (
+        CAPPED, "mem_fraction_static", 0.55, "claim_refuted",
+        "mem_fraction_static 0.55 is not what ran: the pool implies at least 0.8798; with 0.55 the budget would be -20.61 GiB.",
+    ),
+    (CAPPED, "mem_fraction_static", 0.9, "claim_refuted", "mem_fraction_static 0.9 is not what ran: it was 0.95."),
+    (CAPPED, "mem_fraction_static", 0.95, "claim_confirmed", "mem_fraction_static 0.95 is in force."),
+    (
+        [printed_args(mem_fraction_static=0.88), *load_lines()], "mem_fraction_static", 0.55, "claim_refuted",
+        "mem_fraction_static 0.55 is not what ran: it was 0.88.",
+    ),
+    (load_lines(), "mem_fraction_static", 0.55, "claim_open", "Whether mem_fraction_static 0.55 ran cannot be told from this log."),
+    (STANDS, "mem_fraction_static", "high", "claim_open", "mem_fraction_static=high is no number: nothing is claimed."),
+    (STANDS, "tp_size", 8, "claim_refuted", "tp_size=8 is not what ran: it was 1."),
+    (STANDS, "tp_size", 1, "claim_confirmed", "tp_size=1 is in force, as claimed."),
+    (STANDS, "dp_size", 2, "claim_open", "dp_size=2 is claimed; what is in force is not in this log."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "name", "value", "finding_id", "sentence"), CLAIMS)
+def test_a_claim_is_answered_first(
+    lines: list[str], name: str, value: ArgValue, finding_id: str, sentence: str, explain: Explain
+) -> None:
+    (found,) = explain(*lines, claims={name: value})
+    answer = finding(found, finding_id)
+    assert answer is not None
+    assert sentence == answer.sentence
+    assert said(found).startswith(sentence.removesuffix("."))
+    assert ("error" if finding_id == "claim_refuted" else "note") == answer.level
+
+
+def test_the_sentence_after_a_claim_begins_with_a_capital(explain: Explain) -> None:
+    (found,) = explain(*STANDS, claims={"tp_size": 1})
+    assert "tp_size=1 is in force, as claimed (line 1). Ready after 55 s: 1 rank, 159,269 tokens" in found.verdict
+
+
+# -- what-ifs --------------------------------------------------------------------------------------------------------------------
+
+
+def test_what_ifs_are_answered_alone_and_together(explain: Explain) -> None:
+    """FP8 halves the cell of 10.415..10.425 GiB for 159,270 tokens; 0.80 leaves 2.896..2.908 GiB."""
+    asked: dict[str, ArgValue] = {"mem_fraction_static": 0.8, "kv_cache_dtype": "fp8_e4m3", "max_total_tokens": 50000}
+    (found,) = explain(*STANDS, what_if=asked)
+    assert [
+        ("mem_fraction_static=0.8", (44244, 44470), ""),
+        ("kv_cache_dtype=fp8_e4m3", (318375, 319023), ""),
+        ("max_total_tokens=50000", (50000, 50000), "capped"),
+        ("mem_fraction_static=0.8 kv_cache_dtype=fp8_e4m3 max_total_tokens=50000", (50000, 50000), "capped"),
+    ] == [
+        (each.flags, each.grant.tokens and (each.grant.tokens.low, each.grant.tokens.high), each.why)
+        for each in found.answers
+    ]
+
+
+def test_a_what_if_that_fails_says_so(explain: Explain) -> None:
+    (found,) = explain(*STANDS, what_if={"mem_fraction_static": 0.7})
+    assert ["fails"] == [each.why for each in found.answers]
+
+
+def test_a_log_without_figures_answers_no_what_if(explain: Explain) -> None:
+    (found,) = explain(*pool_lines(), what_if={"mem_fraction_static": 0.7})
+    assert () == found.answers
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("tp_size", 4, "no what-if for 'tp_size': its effect is not modelled"),
+        ("mem_fraction_static", 1.5, "mem_fraction_static=1.5 is no fraction"),
+        ("mem_fraction_static", 0, "mem_fraction_static=0 is no fraction"),
+        ("mem_fraction_static", "high", "mem_fraction_static=high is no fraction"),
+        ("mem_fraction_static", True, "mem_fraction_static=True is no fraction"),
+        ("page_size", 0, "page_size=0 is no whole number above 0"),
+        ("page_size", 2.5, "page_size=2.5 is no whole number above 0"),
+        ("max_total_tokens", -1, "max_total_tokens=-1 is no whole number above 0"),
+        ("kv_cache_dtype", "int3", "no what-if for kv_cache_dtype=int3"),
+    ],
+)
+def test_a_what_if_that_cannot_be_answered_is_refused(name: str, value: ArgValue, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_question(Question({name: value}))
+    assert message == str(caught.value).splitlines()[0]
+    assert str(caught.value).splitlines()[1].startswith("  do: ")
+
+
+# -- what was enough to judge ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lines", "judged"),
+    [
+        ([*load_lines()], False),
+        ([*load_lines(), pool_lines()[0]], True),
+        ([printed_args(), *load_lines()], False),
+        ([printed_args(), *load_lines(), BANNER, NO_MEMORY], True),
+        ([printed_args(), *load_lines(), READY_SOON], True),
+        ([SIGQUIT], True),
+    ],
+    ids=["weights only", "a pool", "unfinished", "failed", "ready", "a consequence"],
+)  # fmt: skip
+def test_a_log_with_an_outcome_or_a_pool_can_be_judged(lines: list[str], judged: bool, explain: Explain) -> None:
+    assert judged == explain(*lines)[-1].judged
+
+
+def test_one_pasted_line_says_size_and_bytes_per_token(explain: Explain) -> None:
+    """8.225..8.235 GiB twice over 367,405 rows."""
+    (found,) = explain("KV Cache is allocated. #tokens: 367404, K size: 8.23 GB, V size: 8.23 GB")
+    assert (
+        "16.46 GiB of KV cache (keys and values together) for 367,404 tokens, 48,075..48,134 bytes per token; "
+        "the log shows only this part of the launch."
+    ) == said(found)
+
+
+# -- what is offered -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("case", "fractions"),
+    [
+        ("baseline", [0.8, 0.85, 0.88, 0.9, 0.92]),
+        ("0.5.9-fakecuda-graph-oom", [0.67, 0.75, 0.8, 0.85, 0.867]),  # only lower ones
+        ("0.5.18-new-fakecuda-notenough", [0.01, 0.073, 0.46, 0.5, 0.6]),
+        ("0.5.23-port-in-use", []),  # memory has no part in it
+        ("0.5.23-kill9-scheduler", []),
+        ("0.4.10.post2-ok", []),  # a cap sets the pool: another fraction changes nothing
+    ],
+)
+def test_fractions_are_offered_where_the_fraction_decides(
+    case: str, fractions: list[float], fixture_launches: dict[str, Launch], packs: Packs
+) -> None:
+    found = explain_launch(fixture_launches[case], packs, Question())
+    assert fractions == [offer.grant.fraction for offer in found.offers]
+
+
+def test_what_a_token_is_charged_is_a_term_of_its_own_with_a_draft(
+    fixture_launches: dict[str, Launch], packs: Packs
+) -> None:
+    def terms(case: str) -> list[str]:
+        return [term.name for term in explain_launch(fixture_launches[case], packs, Question()).budget]
+
+    assert "bytes per token, charged" in terms("0.5.14-new-eagle-tp2")
+    assert "bytes per token, charged" not in terms("0.5.9-new-eagle-tp2")
+
+
+def test_a_printed_nothing_is_not_rounded_to_something(explain: Explain) -> None:
+    """K 0.00 and V 0.00 are 0..0.01 GiB in all."""
+    pool = at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 20000, K size: 0.00 GB, V size: 0.00 GB")
+    (found,) = explain(printed_args(), *load_lines(), pool, READY_SOON)
+    (size,) = [term.amount for term in found.budget if term.name == "KV cache, as allocated"]
+    assert "0.00..0.01" == gib_text(size)
