@@ -6,12 +6,14 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import takewhile
 from pkgutil import iter_modules
 from typing import Annotated
 
 import typer
 
 from logscope import __version__, commands
+from logscope.commands.diff import default_command
 from logscope.errors import LogscopeError
 
 HELP = "Say from an SGLang server's launch log what happened and where each GiB of each rank went."
@@ -53,11 +55,19 @@ for _name in command_names():
 
 
 def _with_default_command(arguments: Sequence[str]) -> list[str]:
-    """Put ``explain --timeline`` in front when the first word is a log and no command: no flag is needed for a first use."""
+    """Put a command in front of logs, so that no word is needed for a first use.
+
+    One log, or several, is ``explain --timeline``; two are ``diff``, unless they are nodes of one launch.
+    """
     first = next(iter(arguments), "")
     if first in command_names() or first.startswith("--") or first in ("", "-h"):
         return list(arguments)
-    return ["explain", "--timeline", *arguments] if _looks_like_log(first) else list(arguments)
+    logs = list(takewhile(_looks_like_log, arguments))
+    if not logs:
+        return list(arguments)
+    if len(logs) == 2 and default_command(logs) == "diff":
+        return ["diff", *arguments]
+    return ["explain", "--timeline", *arguments]
 
 
 def _looks_like_log(word: str) -> bool:

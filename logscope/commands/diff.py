@@ -1,0 +1,147 @@
+"""``logscope diff``: which step diverged, on which ranks, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from logscope.commands import _shared as shared
+from logscope.commands._sides import SideSpec, read_side, read_spec
+from logscope.differ import Tolerance, diff_launches
+from logscope.errors import LogscopeError, UsageError
+from logscope.model import Launch
+from logscope.reading import Reading, read_launches
+from logscope.render import find_renderer, renderer_names
+from logscope.report.diff import Shown, diff_report
+from logscope.units import GIB
+
+Sides = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="BASELINE... LOG",
+        help="A launch that worked, and the other; run.log#2 is the second launch in it, node0.log,node1.log are one launch.",
+        show_default=False,
+    ),
+]
+_TOLERANCE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|GiB|MiB)", re.IGNORECASE)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command(name="diff")(diff)
+
+
+def diff(
+    sides: Sides,
+    vs: Annotated[
+        str | None, typer.Option("--vs", metavar="LOG", help="Compare this log with all the others as baselines.")
+    ] = None,
+    tolerance: Annotated[
+        str | None,
+        typer.Option("--tolerance", metavar="AMOUNT", help="Differences up to this are none: 0.5GiB, 100MiB, 1%."),
+    ] = None,
+    all_rows: Annotated[bool, typer.Option("--all", help="Show every step, also those that are the same.")] = False,
+    rank: Annotated[
+        str | None, typer.Option("--rank", metavar="TAG", help="Only steps of this rank, such as TP3.")
+    ] = None,
+    phase: Annotated[
+        str | None, typer.Option("--phase", metavar="PHASE", help="Only steps of this phase, such as kv_cache.")
+    ] = None,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit 1 if anything changed beyond the tolerance.")
+    ] = False,
+    format_name: shared.Format = None,
+    out: shared.Outs = None,
+    force: shared.Force = False,
+    patterns: shared.PatternDirs = None,
+    quiet: shared.Quiet = False,
+) -> None:
+    """Say what differs between two launches, in which step, on which ranks, and why.
+
+    Example: logscope diff baseline.log car.log
+    """
+    find_renderer(format_name or "text")
+    baselines, after = _split(sides, vs)
+    paths = [path for spec in (*baselines, after) for path in spec.paths]
+    targets = shared.find_targets(out, renderer_names(), paths, force)
+    allowed = read_tolerance(tolerance)
+    reading = Reading(shared.packs_with(patterns))
+    with shared.ReadingBar(paths, quiet) as bar:
+        reading.on_read = bar.advance
+        launches = [read_side(spec, reading) for spec in (*baselines, after)]
+    shared.warn_of_problems(reading, quiet)
+    _refuse_nodes(launches, baselines, after)
+    names = (baselines[-1].text, after.text)
+    difference = diff_launches(launches[:-1], launches[-1], reading.packs, allowed, names)
+    shared.write_report(diff_report(difference, reading.packs, Shown(all_rows, rank, phase)), format_name, targets)
+    if exit_code and difference.is_changed:
+        raise typer.Exit(1)
+
+
+def _split(sides: list[str], vs: str | None) -> tuple[list[SideSpec], SideSpec]:
+    """Return the baselines and the log that is compared with them.
+
+    Raises:
+        UsageError: not two logs.
+    """
+    words = [*sides, vs] if vs is not None else sides
+    if len(words) < 2:
+        raise UsageError("one log is nothing to compare\n  do: logscope diff BASELINE.log LOG")
+    if vs is None and len(words) > 2:
+        raise UsageError(f"{len(words)} logs: which of them is compared?\n  do: logscope diff GOOD1 GOOD2 --vs LOG")
+    specs = [read_spec(word) for word in words]
+    if sum(path == "-" for spec in specs for path in spec.paths) > 1:
+        raise UsageError("standard input can be read once\n  do: give one of the logs as a file")
+    return specs[:-1], specs[-1]
+
+
+def read_tolerance(text: str | None) -> Tolerance:
+    """Read "0.5GiB", "100MiB" or "1%".
+
+    Raises:
+        UsageError: something else.
+    """
+    if text is None:
+        return Tolerance()
+    match = _TOLERANCE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"--tolerance {text}: no amount\n  do: --tolerance 0.5GiB, 100MiB or 1%")
+    number, unit = float(match["number"]), match["unit"].lower()
+    if unit == "%":
+        return Tolerance(share=number / 100)
+    return Tolerance(bytes=number * (GIB if unit == "gib" else GIB / 1024))
+
+
+def _refuse_nodes(launches: list[Launch], baselines: list[SideSpec], after: SideSpec) -> None:
+    """Refuse to compare two nodes of one launch.
+
+    Raises:
+        UsageError: the two logs are nodes of one launch, by their server_args.
+    """
+    if len(launches) == 2 and are_nodes(launches[0], launches[1]):
+        files = f"{baselines[0].text} {after.text}"
+        raise UsageError(f"{files} are nodes of one launch, by their server_args\n  do: logscope explain {files}")
+
+
+def are_nodes(first: Launch, second: Launch) -> bool:
+    """Return whether two launches are nodes of one: they print ``nnodes`` above 1, the same, and different ``node_rank``s."""
+    values = [launch.args.values for launch in (first, second)]
+    counts = [value.get("nnodes") for value in values]
+    ranks = [value.get("node_rank") for value in values]
+    several = isinstance(counts[0], int) and counts[0] > 1 and counts[0] == counts[1]
+    same = values[0].get("dist_init_addr") == values[1].get("dist_init_addr")
+    return several and same and None not in ranks and ranks[0] != ranks[1]
+
+
+def default_command(logs: Sequence[str]) -> str:
+    """Return what two logs without a command mean: "diff", or "explain" where they are nodes of one launch."""
+    if "-" in logs:
+        return "diff"  # standard input can be read once only
+    try:
+        found = read_launches(logs, Reading(shared.packs_with(None)))
+    except LogscopeError:  # the command says what is wrong
+        return "diff"
+    return "explain" if len(found) == 1 and len(found[0].nodes) > 1 else "diff"

@@ -1,0 +1,95 @@
+"""Compare launches: which step diverged, on which ranks, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from logscope.causes import diagnose
+from logscope.differ.arguments import acts_on, changed_args, changed_facts
+from logscope.differ.attribution import attribute, token_step
+from logscope.differ.because import TITLES, find_causes
+from logscope.differ.evidence import Evidence
+from logscope.differ.ruled_out import find_ruled_out
+from logscope.differ.steps import Tolerance, compare_steps, first_divergence
+from logscope.differ.times import phase_times
+from logscope.differ.types import (
+    ArgChange,
+    Attribution,
+    Cause,
+    Change,
+    Difference,
+    Divergence,
+    PhaseTime,
+    RuledOut,
+    Side,
+    Term,
+)
+from logscope.differ.verdict import verdict_lines
+from logscope.model import Launch
+from logscope.packs import Packs
+from logscope.sizing import size_up
+from logscope.words import name_of
+
+
+def diff_launches(
+    baselines: Sequence[Launch], after: Launch, packs: Packs, tolerance: Tolerance, names: tuple[str, str] | None = None
+) -> Difference:
+    """Compare a launch with one or several baselines; the last of them is the one that figures are taken from.
+
+    Args:
+        baselines: at least one; several give the spread that counts as the same.
+        names: what the last baseline and the launch are called; their files where None.
+    """
+    called = names or (name_of(baselines[-1]), name_of(after))
+    first, second = _side(baselines[-1], called[0], packs), _side(after, called[1], packs)
+    args = changed_args(first.launch, second.launch, packs)
+    same_cell = not any("cell" in acts_on(arg.name, packs) for arg in args if not arg.noise)
+    budget = attribute(first, second, same_cell=same_cell)
+    apart = token_step(budget, first, second, tolerance.bytes)
+    changes, notes = compare_steps(baselines, after, packs, tolerance, apart)
+    times = phase_times(first.launch, second.launch)
+    evidence = Evidence(first, second, packs, budget, args, changes, times)
+    others = [_against(launch, evidence, same_cell) for launch in baselines[:-1]]
+    causes = find_causes(evidence, others, tolerance)
+    ruled_out = find_ruled_out(evidence, causes)
+    return Difference(
+        before=first,
+        after=second,
+        baselines=len(baselines),
+        lines=tuple(verdict_lines(first, second, budget, causes, ruled_out, changes)),
+        causes=tuple(causes),
+        ruled_out=tuple(ruled_out),
+        args=(*args, *changed_facts(changes)),
+        budget=budget,
+        times=tuple(times),
+        changes=tuple(changes),
+        first=first_divergence(changes),
+        notes=(*notes, *_release_notes(first.launch, second.launch)),
+    )
+
+
+def _against(baseline: Launch, evidence: Evidence, same_cell: bool) -> Evidence:
+    """Return the evidence with another baseline: the terms of the budget and the times."""
+    side = _side(baseline, name_of(baseline), evidence.packs)
+    budget = attribute(side, evidence.after, same_cell=same_cell)
+    return replace(evidence, before=side, budget=budget, times=phase_times(baseline, evidence.after.launch))
+
+
+def _side(launch: Launch, name: str, packs: Packs) -> Side:
+    sizing = size_up(launch)
+    return Side(name, launch, sizing, diagnose(launch, packs, sizing))
+
+
+def _release_notes(before: Launch, after: Launch) -> list[str]:
+    if before.releases == after.releases:
+        return []
+    return [
+        f"the wordings are of SGLang {before.releases} and {after.releases}: steps that only one of them prints are not compared"
+    ]
+
+
+__all__ = [
+    "TITLES", "ArgChange", "Attribution", "Cause", "Change", "Difference", "Divergence", "PhaseTime", "RuledOut", "Side", "Term",
+    "Tolerance", "diff_launches",
+]  # fmt: skip

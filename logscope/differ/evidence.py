@@ -1,0 +1,50 @@
+"""What causes are told from: both launches, the terms of the budget, arguments, steps, times; and a single effect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from logscope.differ.types import ArgChange, Attribution, Change, PhaseTime, Side
+from logscope.packs import Packs
+
+BESIDE = ("graphs", "draft_memory", "distributed_init")  # effects on memory that is not the budget's
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something measurable that differs: a term of the budget, memory beside it, or time (seconds).
+
+    ``before`` and ``after`` are its own figures; ``where`` are the ranks that it is about, empty where that is all of them.
+    """
+
+    term: str
+    bytes: float | None = None
+    tokens: float | None = None
+    seconds: float | None = None
+    before: str | None = None
+    after: str | None = None
+    where: str = ""
+
+    @property
+    def weight(self) -> float:
+        """How much it is, among its like."""
+        return abs(next((each for each in (self.seconds, self.tokens, self.bytes) if each is not None), 0.0))
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it is more after than before."""
+        return next((each for each in (self.seconds, self.bytes, self.tokens) if each is not None), 0.0) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that causes are told from."""
+
+    before: Side
+    after: Side
+    packs: Packs
+    budget: Attribution
+    args: Sequence[ArgChange]
+    changes: Sequence[Change]
+    times: Sequence[PhaseTime]

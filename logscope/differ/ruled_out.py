@@ -1,0 +1,59 @@
+"""What differs and is suspected, and measurably is not the cause."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from logscope.differ.arguments import acts_on
+from logscope.differ.attribution import budget_step
+from logscope.differ.effects import amount_of, rows_beside
+from logscope.differ.evidence import Evidence
+from logscope.differ.types import ArgChange, Cause, RuledOut
+
+_IN_TOKENS = ("cell", "page", "limits")
+_OF_TIME = ("load_time", "graph_time")
+
+
+def find_ruled_out(evidence: Evidence, causes: Sequence[Cause]) -> list[RuledOut]:
+    """Return what differs, is suspected, and measurably has no effect on memory; nothing that goes with what is blamed."""
+    blamed = {cause.name for cause in causes}
+    covered = [set(acts_on(name, evidence.packs)) for name in blamed]
+    found: dict[str, RuledOut] = {}
+    for arg in evidence.args:
+        terms = acts_on(arg.name, evidence.packs)
+        if arg.noise or arg.name in blamed or not terms or any(set(terms) <= each for each in covered):
+            continue
+        amounts = [_measured(term, evidence) for term in terms if term not in _OF_TIME]
+        known = [amount for amount in amounts if amount is not None]
+        if known and len(known) == len(amounts):
+            name = _custom_all_reduce(arg, evidence) or arg.name
+            found.setdefault(name, RuledOut(name, max(known, key=abs), "within print resolution"))
+    return list(found.values())
+
+
+def _measured(term: str, evidence: Evidence) -> float | None:
+    """Return by how many bytes a term differs, within print resolution; None where it is more, or the logs do not tell."""
+    if term in ("graphs", "distributed_init"):
+        rows = [row for row in rows_beside(evidence, term) if row.verdict != "unknown"]
+        if rows:
+            return (
+                None
+                if any(row.verdict == "changed" for row in rows)
+                else max((amount_of(row) for row in rows), key=abs)
+            )
+        if term == "graphs":
+            return None
+        term = "free_at_init"  # where no line tells what distributed init took, what it left does
+    own = next((each for each in evidence.budget.terms if each.term == term), None)
+    if own is None or term in _IN_TOKENS:
+        is_alike = evidence.budget.tokens_before == evidence.budget.tokens_after is not None
+        return 0.0 if is_alike and evidence.budget.terms else None
+    return own.bytes if abs(own.bytes) <= budget_step(evidence.budget) + 1 else None
+
+
+def _custom_all_reduce(arg: ArgChange, evidence: Evidence) -> str | None:
+    if "CUSTOM_A" not in arg.name.upper():
+        return None
+    where = evidence.after.name if arg.after is not None else evidence.before.name
+    how = "forced by environment" if arg.origin == "environment" else "by its flag"
+    return f"custom all-reduce ({how} in {where})"

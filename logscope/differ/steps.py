@@ -1,0 +1,210 @@
+"""The verdict on each step: same, changed or unknown, and the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from logscope.differ.align import KEY, align, spread_of
+from logscope.differ.types import Change, Divergence, Verdict
+from logscope.model import Launch, Pos, ReleaseRange
+from logscope.packs import Packs, Pattern
+
+TIME_NOISE_S = 2.0  # and
+TIME_NOISE = 0.2  # of it: loading and compiling vary so much from run to run
+_CAPACITY = ("tokens", "max_total_num_tokens")
+_DEBUG = "debug_profile"  # prints of patched builds: they repeat figures, and are no step
+_VAGUE = ("available_mem_bytes",)  # measured without emptying the allocator's cache first
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """What counts as the same beyond print resolution: bytes, or a share (0.01 is 1 %); 0 is none."""
+
+    bytes: float = 0.0
+    share: float = 0.0
+
+    def allows(self, delta: float, before: float, unit: str) -> bool:
+        """Return whether a difference is within the tolerance."""
+        return abs(delta) <= self.share * abs(before) or (unit == "bytes" and abs(delta) <= self.bytes)
+
+
+def compare_steps(
+    baselines: Sequence[Launch], after: Launch, packs: Packs, tolerance: Tolerance, token_step: float = 1.0
+) -> tuple[list[Change], list[str]]:
+    """Return every step of the last baseline and of the other launch with its verdict, and what could not be compared.
+
+    Args:
+        token_step: how many tokens of capacity are no difference: what the print resolution of memory is worth.
+    """
+    before = baselines[-1]
+    joined, notes = align(before, after, packs)
+    spread = _spread(baselines, packs)
+    judge = _Judge(before, after, packs, tolerance, spread, len(baselines), token_step)
+    changes = [judge.change({str(key): row[key] for key in row}) for row in joined.to_dict("records")]
+    return sorted(changes, key=lambda change: change.order), notes
+
+
+def _spread(baselines: Sequence[Launch], packs: Packs) -> Mapping[tuple[object, ...], tuple[float, float]]:
+    if len(baselines) < 2:
+        return {}
+    rows = spread_of(baselines, packs).to_dict("records")
+    return {tuple(row[name] for name in KEY): (float(row["low"]), float(row["high"])) for row in rows}
+
+
+def _number(value: object) -> float | None:
+    import pandas
+
+    return None if pandas.isna(value) else float(value)  # type: ignore[arg-type, call-overload]
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    before: Launch
+    after: Launch
+    packs: Packs
+    tolerance: Tolerance
+    spread: Mapping[tuple[object, ...], tuple[float, float]]
+    baselines: int
+    token_step: float
+
+    def change(self, row: Mapping[str, object]) -> Change:
+        """Judge one aligned row."""
+        first, second = _number(row["number_before"]), _number(row["number_after"])
+        texts = _text(row["text_before"]), _text(row["text_after"])
+        before, after = (first if first is not None else texts[0]), (second if second is not None else texts[1])
+        verdict, reason = self._verdict(row, before, after)
+        orders = [_number(row["order_before"]), _number(row["order_after"])]
+        return Change(
+            worker=str(row["worker"]) or None,
+            phase=str(row["phase"]),
+            event=str(row["event"]),
+            role=str(row["role"]),
+            field=str(row["field"]),
+            rank=str(row["rank"]),
+            before=before,
+            after=after,
+            delta=second - first if first is not None and second is not None else None,
+            unit=str(row["unit"]),
+            verdict=verdict,
+            reason=reason,
+            before_at=_place(row, "before"),
+            after_at=_place(row, "after"),
+            order=int(orders[0] if orders[0] is not None else orders[1] or 0),
+        )
+
+    def _verdict(
+        self, row: Mapping[str, object], before: float | str | None, after: float | str | None
+    ) -> tuple[Verdict, str]:
+        if before is None or after is None:
+            return self._one_sided(row, in_before=before is not None)
+        if isinstance(before, str) or isinstance(after, str):
+            return ("same", "alike") if before == after else ("changed", "another text")
+        return self._numbers(row, before, after)
+
+    def _numbers(self, row: Mapping[str, object], before: float, after: float) -> tuple[Verdict, str]:
+        unit, delta = str(row["unit"]), after - before
+        steps = [_number(row["resolution_before"]) or 0.0, _number(row["resolution_after"]) or 0.0]
+        if delta == 0:
+            return "same", "alike"
+        if row["field"] in _VAGUE:
+            return "unknown", "measured without emptying the cache: not comparable"
+        if unit != "s" and abs(delta) <= sum(steps) / 2:
+            return "same", "one token" if unit == "tokens" else "within print resolution"
+        if row["field"] in _CAPACITY and abs(delta) <= self.token_step:
+            return "same", "within print resolution of the memory"
+        if unit == "s" and abs(delta) <= max(TIME_NOISE_S, sum(steps) / 2, TIME_NOISE * max(before, after)):
+            return "same", "within what time varies from run to run"
+        known = self.spread.get(tuple(row[name] for name in KEY))
+        if known is not None and known[0] - sum(steps) / 2 <= after <= known[1] + sum(steps) / 2:
+            return "same", f"within the spread of {self.baselines} baselines"
+        if self.tolerance.allows(delta, before, unit):
+            return "same", "within the tolerance"
+        return "changed", "beyond print resolution" if known is None else "beyond the spread of the baselines"
+
+    def _one_sided(self, row: Mapping[str, object], *, in_before: bool) -> tuple[Verdict, str]:
+        """Judge a step that one launch does not have: not reached, not printed by its release, or really there or not."""
+        silent, other = (self.after, "after") if in_before else (self.before, "before")
+        if row["phase"] == _DEBUG or (not silent.has_start and not silent.args.values):
+            return "unknown", f"not in the log {other}"
+        phase = self.packs.phases.get(str(row["phase"]))
+        is_late = phase is not None and phase.order >= _end_of(silent, self.packs)
+        if is_late or (row["worker"] == "draft" and _is_before_any_draft(silent)):
+            return "unknown", f"not reached {other}"
+        pattern = next((each for each in self.packs.patterns if each.id == row["event"]), None)
+        if pattern is not None and not _can_print(pattern, silent):
+            return "unknown", f"SGLang {silent.releases} does not print it"
+        if releases_differ(self.before.releases, self.after.releases):
+            return "unknown", "the releases print other things"
+        if any(
+            each.pattern.id == row["event"] and (worker or "") == row["worker"]
+            for each, worker in zip(silent.events, silent.workers, strict=True)
+        ):
+            return (
+                ("changed", f"only {'before' if in_before else 'after'}")
+                if row["role"]
+                else ("unknown", f"not printed {other}")
+            )
+        return "changed", f"only {'before' if in_before else 'after'}"
+
+
+def _place(row: Mapping[str, object], side: str) -> Pos | None:
+    file, line = row[f"file_{side}"], _number(row[f"line_{side}"])
+    return Pos(file, int(line)) if isinstance(file, str) and line is not None else None
+
+
+def _end_of(launch: Launch, packs: Packs) -> float:
+    """Return the order of the phase in which a launch that is not ready ended; infinity for a ready one."""
+    if launch.outcome.kind == "ready":
+        return float("inf")
+    reached = [
+        packs.phase_of(event.pattern).order
+        for event in launch.events
+        if not event.pattern.ends
+        and event.pattern.edge != "begin"
+        and event.pattern.progress
+        and event.pattern.phase != "failure"
+    ]
+    return max(reached, default=0)
+
+
+def _is_before_any_draft(launch: Launch) -> bool:
+    return launch.outcome.kind != "ready" and "draft" not in launch.workers
+
+
+def releases_differ(first: ReleaseRange, second: ReleaseRange) -> bool:
+    """Return whether two launches are surely of different releases."""
+    return any(
+        early.until is not None and late.since is not None and Version(early.until) <= Version(late.since)
+        for early, late in ((first, second), (second, first))
+    )
+
+
+def _can_print(pattern: Pattern, launch: Launch) -> bool:
+    """Return whether some release that the launch may be of prints an event."""
+    begin, end = launch.releases.since, launch.releases.until
+    for form in pattern.forms:
+        too_new = form.since is not None and end is not None and Version(form.since) >= Version(end)
+        too_old = form.until is not None and begin is not None and Version(form.until) <= Version(begin)
+        if not too_new and not too_old:
+            return True
+    return False
+
+
+def first_divergence(changes: Sequence[Change]) -> Divergence | None:
+    """Return the first step, in the order of the first launch, at which memory or tokens part or one launch is not any more."""
+    for change in _candidates(changes):
+        return Divergence(change.phase, change.event, change.rank, change.before, change.after, change.unit)
+    return None
+
+
+def _candidates(changes: Sequence[Change]) -> Iterator[Change]:
+    parted = [change for change in changes if change.is_worth_showing]
+    of_memory = [c for c in parted if c.unit in ("bytes", "tokens")]
+    yield from of_memory or [c for c in parted if c.unit == "s"]

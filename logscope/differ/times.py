@@ -1,0 +1,32 @@
+"""The time of launches, phase by phase."""
+
+from __future__ import annotations
+
+from logscope.differ.types import PhaseTime
+from logscope.model import Launch
+from logscope.timeline import GAP, phase_rows
+from logscope.words import elapsed_until
+
+WHOLE = "launch"
+
+
+def phase_times(before: Launch, after: Launch) -> list[PhaseTime]:
+    """Return for each phase the time of the rank that took longest, and of the whole launch up to its outcome."""
+    first, second = _longest(before), _longest(after)
+    return [PhaseTime(name, first.get(name), second.get(name)) for name in dict.fromkeys([*first, *second])]
+
+
+def _longest(launch: Launch) -> dict[str, float]:
+    """Return the seconds of each phase: on each rank all its spans together, then the most over the ranks."""
+    by_rank: dict[tuple[str, str], float] = {}
+    for row in phase_rows(launch):
+        if row.duration is not None:
+            name = row.phase if row.phase != GAP else f"{GAP} {row.kind}"
+            key = (name, f"{row.rank.node} {row.rank.tag}")
+            by_rank[key] = by_rank.get(key, 0.0) + row.duration.value
+    found: dict[str, float] = {}
+    for (name, _), seconds in by_rank.items():
+        found[name] = max(found.get(name, 0.0), seconds)
+    stop = launch.outcome.evidence[0] if launch.outcome.evidence else None
+    whole = elapsed_until(launch, stop) if stop is not None and launch.has_start else None
+    return found if whole is None else {**found, WHOLE: whole}

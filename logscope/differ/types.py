@@ -1,0 +1,161 @@
+"""What differs between launches: steps, arguments, the terms of the budget, causes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from logscope.causes import Diagnosis
+from logscope.model import Launch, Pos
+from logscope.sizing import Sizing
+
+Verdict = Literal["same", "changed", "unknown"]
+Origin = Literal["typed", "derived", "environment", "log line"]
+CauseKind = Literal["argument", "environment", "inferred", "memory", "time", "failure", "release"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One value of one step in both launches. Numbers in base units (``unit``: bytes, s, tokens, or empty); texts have no ``delta``.
+
+    ``rank`` is a rank's tag; "least" or "most" where the topologies differ. ``order`` is where the step stands in a launch.
+    """
+
+    worker: str | None
+    phase: str
+    event: str
+    role: str
+    field: str
+    rank: str
+    before: float | str | None
+    after: float | str | None
+    delta: float | None
+    unit: str
+    verdict: Verdict
+    reason: str
+    before_at: Pos | None
+    after_at: Pos | None
+    order: int
+
+    @property
+    def is_worth_showing(self) -> bool:
+        """Whether it is more than noise: changed, or a step that one launch did not reach."""
+        return self.verdict == "changed" or (self.reason.startswith("not reached") and self.unit in ("bytes", "tokens"))
+
+
+@dataclass(frozen=True, slots=True)
+class ArgChange:
+    """An argument, environment variable or fact that differs. ``noise``: it differs from run to run and means nothing."""
+
+    name: str
+    before: str | None
+    after: str | None
+    origin: Origin | None
+    noise: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A part of the change of the budget, in bytes on each rank, and what it is worth in tokens (None: no cell size known)."""
+
+    term: str
+    bytes: float
+    tokens: float | None
+    step: float
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """The change of the KV budget, split into terms that add up with the residual; bytes on each rank and tokens.
+
+    ``before`` and ``after`` are the budgets, None where a launch does not tell it; then there are no terms.
+    """
+
+    before: float | None
+    after: float | None
+    terms: tuple[Term, ...]
+    residual: float
+    tokens_before: float | None
+    tokens_after: float | None
+    residual_tokens: float | None
+
+    @property
+    def change(self) -> float | None:
+        """The change of the budget, bytes."""
+        return None if self.before is None or self.after is None else self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTime:
+    """The time of a phase in both launches, seconds: of the rank that took longest. None where it was not reached."""
+
+    phase: str
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why the launches differ: what was changed, and what that explains (after - before); ``sentence`` says it."""
+
+    kind: CauseKind
+    name: str
+    before: str | None
+    after: str | None
+    explains_bytes: float | None
+    explains_tokens: float | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuledOut:
+    """What differs and is not the cause: its effect in bytes, and why that is told."""
+
+    name: str
+    bytes: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The first step at which the launches part."""
+
+    phase: str
+    event: str
+    rank: str
+    before: float | str | None
+    after: float | str | None
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One launch of the comparison: its name for people, its figures, and why it failed."""
+
+    name: str
+    launch: Launch
+    sizing: Sizing
+    diagnosis: Diagnosis | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """All of it. ``lines`` are the verdict, sentence by sentence; ``notes`` say what could not be compared, and why."""
+
+    before: Side
+    after: Side
+    baselines: int
+    lines: tuple[str, ...]
+    causes: tuple[Cause, ...]
+    ruled_out: tuple[RuledOut, ...]
+    args: tuple[ArgChange, ...]
+    budget: Attribution
+    times: tuple[PhaseTime, ...]
+    changes: tuple[Change, ...]
+    first: Divergence | None
+    notes: tuple[str, ...]
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything changed beyond tolerance: a step, or how the launch went."""
+        return bool(self.causes) or any(each.is_worth_showing for each in self.changes)

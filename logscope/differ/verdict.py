@@ -1,0 +1,74 @@
+"""The verdict of a comparison, sentence by sentence: how both went, the cause, what is not the cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from logscope.differ.types import Attribution, Cause, Change, RuledOut, Side
+from logscope.units import count_text, gib
+from logscope.words import clip
+
+MOST_CAUSES = 3
+
+
+def verdict_lines(
+    before: Side,
+    after: Side,
+    budget: Attribution,
+    causes: Sequence[Cause],
+    ruled_out: Sequence[RuledOut],
+    changes: Sequence[Change],
+) -> Iterator[str]:
+    """Yield the lines of the verdict."""
+    changed = [change for change in changes if change.is_worth_showing]
+    if not causes and not changed:
+        yield f"No change beyond print resolution: {before.name} and {after.name} {_both(before, after, budget)}."
+        yield from (f"No effect: {_ruled_out_text(each)}." for each in ruled_out)
+        return
+    yield _outcomes(before, after, budget)
+    for index, cause in enumerate(causes[:MOST_CAUSES]):
+        lead = "Cause" if index == 0 and _has_consequence(before, after, budget) else "Also" if index else "Difference"
+        yield f"{lead}: {cause.sentence}"
+    if not causes:
+        yield f"No cause found: {len(changed)} step{'s' if len(changed) > 1 else ''} differ{'' if len(changed) > 1 else 's'}, see below."
+    for each in ruled_out:
+        yield f"Not the cause: {_ruled_out_text(each)}."
+
+
+def _ruled_out_text(each: RuledOut) -> str:
+    amount = f"{gib(abs(each.bytes))} GiB per rank, " if each.bytes is not None else ""
+    return f"{each.name}: {amount}{each.reason}"
+
+
+def _has_consequence(before: Side, after: Side, budget: Attribution) -> bool:
+    """Return whether anything came of the difference: another outcome, another capacity."""
+    tokens = (budget.tokens_before, budget.tokens_after)
+    return before.launch.outcome.kind != after.launch.outcome.kind or tokens[0] != tokens[1]
+
+
+def _both(before: Side, after: Side, budget: Attribution) -> str:
+    if before.launch.outcome.kind == after.launch.outcome.kind == "ready":
+        tokens = f" with {count_text(budget.tokens_after)} tokens of KV cache" if budget.tokens_after else ""
+        return f"are both ready{tokens}"
+    return f"are alike in what both show ({_state(before, None)}; {_state(after, None)})"
+
+
+def _outcomes(before: Side, after: Side, budget: Attribution) -> str:
+    first, second = budget.tokens_before, budget.tokens_after
+    share = ""
+    if first and second and first != second and abs(second - first) > 1:
+        share = f" ({(second - first) / first:+.1%})"
+    return f"{before.name} {_state(before, first)}; {after.name} {_state(after, second)}{share}."
+
+
+def _state(side: Side, tokens: float | None) -> str:
+    launch = side.launch
+    capacity = f" with {count_text(tokens)} tokens of KV cache" if tokens else ""
+    if launch.outcome.kind == "ready":
+        died = ", and died later" if launch.ended is not None and launch.ended.kind == "failed" else ""
+        return f"is ready{capacity}{died}"
+    if side.diagnosis is not None:
+        return f"failed{capacity}: {clip(side.diagnosis.sentence.partition(': ')[0], 160)}"
+    if launch.outcome.kind == "cut":
+        return f"is a part of a log{capacity}"
+    return f"is neither ready nor failed{capacity}"
