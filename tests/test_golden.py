@@ -11,7 +11,8 @@ import pytest
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
-# case -> the commands whose output is kept; the name of the file is that of the command and the format
+# case -> the commands whose output is kept; the name of the file is that of the command and the format. "diff-CASE" is a diff of CASE and
+# this one.
 GOLDEN = {
     "baseline": (
         "timeline.text",
@@ -21,14 +22,26 @@ GOLDEN = {
         "events.jsonl",
         "explain.text",
         "explain.json",
+        "diff-baseline.text",
     ),
-    "car": ("timeline.text", "timeline.markdown", "explain.text", "explain.json", "explain.markdown"),
+    "baseline_debug_nocar": ("diff-baseline.text",),
+    "car": (
+        "timeline.text",
+        "timeline.markdown",
+        "explain.text",
+        "explain.json",
+        "explain.markdown",
+        "diff-baseline.text",
+        "diff-baseline.markdown",
+        "diff-baseline.json",
+        "diff-baseline_grep.text",
+    ),
     "car_debug": ("events.text", "explain.text"),
     "baseline_grep": ("timeline.text", "explain.text"),
     "0.4.4-new-fakecuda-tp1": ("timeline.text",),
     "0.5.9-new-eagle-tp2": ("timeline.text", "events.jsonl"),
-    "0.5.14-new-eagle-tp2": ("timeline.text", "explain.text"),
-    "0.5.9-fakecuda-tp2-dp2": ("timeline.text",),
+    "0.5.14-new-eagle-tp2": ("timeline.text", "explain.text", "diff-0.5.9-new-eagle-tp2.text"),
+    "0.5.9-fakecuda-tp2-dp2": ("timeline.text", "diff-0.5.9-fakecuda-tp8.text"),
     "0.5.9-fakecuda-graph-oom": ("timeline.text", "events.text", "explain.text", "explain.json"),
     "0.5.9-new-swa-tp1": ("timeline.text",),
     "0.5.23-new-mamba-tp1": ("timeline.text", "explain.text"),
@@ -40,8 +53,15 @@ GOLDEN = {
     "0.5.23-port-in-use": ("explain.text",),
     "0.5.9-truncated": ("explain.text",),
 }
-COMMANDS = ("timeline", "events", "explain")
+COMMANDS = ("timeline", "events", "explain", "diff")
 FILES = [(case, name) for case, names in GOLDEN.items() for name in names]
+
+
+def read_name(name: str) -> tuple[str, str, str]:
+    """Return command, the other case of a diff, and format of "explain.text" or "diff-0.5.9-ok.text"."""
+    stem, _, form = name.rpartition(".")
+    command, _, other = stem.partition("-")
+    return command, other, form
 
 
 def run_logscope(*words: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
@@ -52,14 +72,17 @@ def run_logscope(*words: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
 
 
 def test_the_golden_outputs_are_all_here() -> None:
-    kept = sorted(path for path in FIXTURES.glob("*/expected/*.*") if path.name.split(".")[0] in COMMANDS)
+    kept = sorted(path for path in FIXTURES.glob("*/expected/*.*") if read_name(path.name)[0] in COMMANDS)
     assert sorted(FIXTURES / case / "expected" / name for case, name in FILES) == kept
 
 
 @pytest.mark.parametrize(("case", "name"), FILES)
 def test_output_is_what_was_read_and_approved(case: str, name: str, pytestconfig: pytest.Config) -> None:
-    command, form = name.split(".")
-    done = run_logscope(command, "launch.log", "-f", form, cwd=FIXTURES / case)
+    command, other, form = read_name(name)
+    if other:
+        done = run_logscope(command, f"{other}/launch.log", f"{case}/launch.log", "-f", form, cwd=FIXTURES)
+    else:
+        done = run_logscope(command, "launch.log", "-f", form, cwd=FIXTURES / case)
     assert (0, b"") == (done.returncode, done.stderr)
     path = FIXTURES / case / "expected" / name
     if pytestconfig.getoption("--update-golden"):
@@ -67,7 +90,9 @@ def test_output_is_what_was_read_and_approved(case: str, name: str, pytestconfig
     assert path.read_bytes().decode() == done.stdout.decode()
 
 
-@pytest.mark.parametrize(("case", "name"), [file for file in FILES if file[1] in ("timeline.text", "explain.text")])
+@pytest.mark.parametrize(
+    ("case", "name"), [file for file in FILES if file[1].endswith(".text") and file[1] != "events.text"]
+)
 def test_text_fits_eighty_columns(case: str, name: str) -> None:
     text = (FIXTURES / case / "expected" / name).read_text(encoding="utf-8")
     assert [] == [line for line in text.splitlines() if len(line) > 80]

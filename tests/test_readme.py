@@ -21,6 +21,7 @@ import pytest
 import logscope
 from logscope import causes, explainer
 from logscope.causes import LAST, ORDER
+from logscope.differ import attribution
 from logscope.frames import SCHEMA, Frames
 from logscope.packcheck import check_packs
 from logscope.packs import builtin_dir, read_files
@@ -35,15 +36,17 @@ FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w+) *(?P<mark>[^\n]*)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL
 )
 ELLIPSIS = "..."
+NOT_COPIED = (".git", ".venv*", ".*_cache", "__pycache__", "build", "dist", "benchmarks")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block of a document, without its indentation."""
+    """A fenced block of a document, without its indentation. ``mark`` is what follows the language: "one-command", or nothing."""
 
     document: str
     line: int
     language: str
+    mark: str
     text: str
 
     def __str__(self) -> str:
@@ -57,6 +60,7 @@ def read_blocks_of(document: str) -> list[Block]:
             document,
             text.count("\n", 0, match.start()) + 1,
             match["language"],
+            match["mark"],
             re.sub(rf"^{match['indent']}", "", match["body"], flags=re.MULTILINE),
         )
         for match in FENCE.finditer(text)
@@ -68,13 +72,13 @@ COMMAND_BLOCKS = [block for block in BLOCKS if block.language in ("console", "sh
 
 
 def split_commands(block: Block) -> list[tuple[str, list[str]]]:
-    """Return (command, lines of output shown); a block without ``$`` holds commands only."""
+    """Return (command, lines of output shown); a block without ``$`` holds commands only. A "one-command" block may print a ``$``, too."""
     lines = block.text.splitlines()
     if not any(line.startswith("$ ") for line in lines):
         return [(line, []) for line in lines if line.strip() and not line.startswith("#")]
     commands: list[tuple[str, list[str]]] = []
     for line in lines:
-        if line.startswith("$ "):
+        if line.startswith("$ ") and not (commands and block.mark == "one-command"):
             commands.append((line[2:], []))
         else:
             commands[-1][1].append(line)
@@ -102,7 +106,7 @@ def first_gap(shown: list[str], printed: str) -> str | None:
 def checkout(tmp_path: Path) -> Path:
     """A copy of the checkout with the logs that README.md copies, where the names of both set-ups are the program under test."""
     copy = tmp_path / "checkout"
-    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "benchmarks"))
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
     start = f"PYTHONPATH={shlex.quote(str(PACKAGE_HOME))} exec {shlex.quote(sys.executable)} -P -m"
     for place, command in (
         (".bin/logscope", "logscope"),
@@ -334,6 +338,33 @@ def test_json_document_lists_the_fields_of_explain(checkout: Path) -> None:
     assert 1 == data["schema"]
 
 
+def test_json_document_lists_the_fields_of_diff(checkout: Path) -> None:
+    data = json.loads(run_in(checkout, "logscope diff good.log bad.log -f json").stdout)
+    shown = {
+        "diff": data,
+        "diff: causes[]": data["causes"][0],
+        "diff: ruled_out[]": data["ruled_out"][0],
+        "diff: args[]": data["args"][0],
+        "diff: budget": data["budget"],
+        "diff: terms[]": data["budget"]["terms"][0],
+        "diff: times[]": data["times"][0],
+        "diff: changes[]": data["changes"][0],
+        "diff: first_divergence": data["first_divergence"],
+    }
+    documented = documented_fields()
+    for heading, value in shown.items():
+        assert list(value) == documented[heading], heading
+    assert ["before", "after"] == list(data["outcome"])
+    assert 1 == data["schema"]
+
+
+def test_json_of_the_demo_is_that_of_its_commands(checkout: Path) -> None:
+    data = json.loads(run_in(checkout, "logscope demo -f json").stdout)
+    assert ["schema", "command", "diff", "explain"] == list(data)
+    documented = documented_fields()
+    assert (documented["diff"], documented["explain"]) == (list(data["diff"]), list(data["explain"]))
+
+
 def test_json_document_lists_the_fields_of_events(checkout: Path, odd_log: str) -> None:
     events = [json.loads(line) for line in run_in(checkout, f"logscope events {odd_log} -f jsonl").stdout.splitlines()]
     drift = [event for event in events if event["event"] is None]
@@ -369,6 +400,21 @@ def test_explain_document_lists_the_findings() -> None:
     documented = ids_of("Findings")
     assert len(documented) == len(set(documented)) >= 25
     assert made == set(documented)
+
+
+# -- docs/diff.md ----------------------------------------------------------------------------------------------------------------
+
+
+def test_diff_document_lists_the_terms() -> None:
+    """Every term that the change of the budget is split into, and no other."""
+    made: set[str] = set()
+    for node in ast.walk(ast.parse(Path(attribution.__file__).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Term", "_term"):
+            made.update(str(each.value) for each in node.args[:1] if isinstance(each, ast.Constant))
+    text = (ROOT / "docs/diff.md").read_text(encoding="utf-8")
+    part = text.partition("\n## The budget\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`[^|]+`) \|", part, flags=re.MULTILINE)
+    assert sorted(made) == sorted(name for row in rows for name in re.findall(r"`(\w+)`", row))
 
 
 if __name__ == "__main__":
