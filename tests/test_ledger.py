@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from conftest import CASES, FIXTURES, ReadText, at, gb, graph_lines, load_lines, log, pool_lines, rank_lines
 from logscope.errors import NoLaunchError
-from logscope.ledger import ledger_of
-from logscope.ledger import LedgerRow
+from logscope.ledger import LedgerRow, ledger_of
 from logscope.model import Launch
 from logscope.packs import Packs
 from logscope.rank import Rank

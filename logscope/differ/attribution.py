@@ -178,7 +178,7 @@ def _page_terms(first: _Figures, second: _Figures, explained: float) -> Iterator
         return
     if first.page_size != second.page_size:
         left = second.tokens - first.tokens - explained
-        yield Term("page", 0.0, min(max(left, 1.0 - second.page_size), first.page_size - 1.0), 0.0)
+        yield Term("page", 0.0, min(max(left, -(second.page_size - 1.0)), first.page_size - 1.0), 0.0)
 
 
 def token_step(attribution: Attribution, before: Side, after: Side, tolerance: float) -> float:
