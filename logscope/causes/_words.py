@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 
 from logscope.amounts import gib_text, tokens_text
-from logscope.budget import Interval, since
+from logscope.budget import Interval
 from logscope.causes._types import Case
 from logscope.model import Pos
 from logscope.server_args import ArgValue
@@ -77,14 +77,12 @@ def number(case: Case, name: str) -> float | None:
 
 def is_from(case: Case, release: str) -> bool:
     """Return whether the launch is surely of a release or a later one."""
-    begin = case.launch.releases.since
-    return begin is not None and since(begin, release)
+    return not case.launch.releases.overlaps(None, release)
 
 
 def is_before(case: Case, release: str) -> bool:
     """Return whether the launch is surely of an earlier release."""
-    end = case.launch.releases.until
-    return end is not None and since(release, end)
+    return not case.launch.releases.overlaps(release, None)
 
 
 def settings(case: Case, *names: str) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from logscope.budget import Interval, NotModelled, by_release, exact, least, measured_cell_size, rest, since, union
+from logscope.budget import Interval, NotModelled, by_release, exact, least, measured_cell_size, rest, union
 from logscope.model import Event, Launch
 from logscope.rank import Rank
 from logscope.sizing.figures import DRAFT_COUNTED_SINCE, KV_CACHE, STATES, arg_number, rank_sizings
 from logscope.sizing.fraction import Clues, fraction_of, profile_events
-from logscope.sizing.modelled import not_modelled, reaches
+from logscope.sizing.modelled import not_modelled
 from logscope.sizing.profile import check_profile
 from logscope.sizing.types import BoundBy, Cell, CellSource, Fraction, Pool, RankSizing, Sizing, Stated
 
@@ -115,9 +115,9 @@ def _limiting(ranks: Sequence[RankSizing]) -> tuple[Rank, ...]:
 
 def _draft_counts(launch: Launch, ranks: Sequence[RankSizing]) -> bool:
     """Return whether the budget pays for the draft's pools: told by the release, else by the draft being loaded first."""
-    if launch.releases.since and since(launch.releases.since, DRAFT_COUNTED_SINCE):
+    if not launch.releases.overlaps(None, DRAFT_COUNTED_SINCE):
         return True
-    if launch.releases.until and not reaches(launch, DRAFT_COUNTED_SINCE):
+    if not launch.releases.overlaps(DRAFT_COUNTED_SINCE, None):
         return False
     pairs = list(zip(launch.events, launch.workers, strict=True))
     loaded = [e.pos.line for e, worker in pairs if worker == "draft" and e.pattern.id == "load_weights.end"]
@@ -127,10 +127,7 @@ def _draft_counts(launch: Launch, ranks: Sequence[RankSizing]) -> bool:
 
 def _is_modern(launch: Launch) -> bool:
     """Return whether the fraction in the arguments is surely the one in force: to 0.5.4 AITER and vision models reduce it unseen."""
-    begin = launch.releases.since
-    if begin is not None and since(begin, "0.5.4.post1"):
-        return True
-    return launch.args.values.get("attention_backend") != "aiter"
+    return not launch.releases.overlaps(None, "0.5.4.post1") or launch.args.values.get("attention_backend") != "aiter"
 
 
 def _paid_for(own: RankSizing | None, page_size: int, *, counted: bool) -> Interval | None:
