@@ -21,6 +21,9 @@ _CONTINUED = re.compile(r"\s+\\\s*$")
 _ENTRY = re.compile(r"^sglang\.launch_server$|launch_server(\.py)?$|^sglang$")
 
 
+LARGEST_NUMBER = 2**63
+
+
 @dataclass(frozen=True, slots=True)
 class ServerArgs:
     """The printed arguments: name -> value. ``complete`` is False when the text is cut; a value at the cut is left out."""
@@ -36,6 +39,14 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     flags: Mapping[str, ArgValue] = field(default_factory=dict)
     text: str = ""
+
+
+def arg_number(values: Mapping[str, ArgValue], name: str) -> float | None:
+    """Return a number among arguments, None where it is not there, no number, or none that a flag can have (infinite, 400 digits)."""
+    value = values.get(name)
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    return float(value) if abs(value) < LARGEST_NUMBER else None
 
 
 def parse_server_args(text: str) -> ServerArgs:

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from running import logscope
+
 FIXTURES = Path(__file__).parent / "fixtures"
 STORY = ("baseline", "car", "car_050", "car_debug", "baseline_debug_nocar", "baseline_grep")
 LAST_FREE = 'mem_fraction_static=0.55, nnodes=2, node_rank=%d, dist_init_addr="a:1"'
-
-
-def logscope(*words: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "80", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "logscope", *words]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, check=False, env=environment, input=stdin)
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 @pytest.fixture(scope="module")

@@ -29,10 +29,10 @@ from logscope.explainer import Explanation, Question, check_question, explain_la
 from logscope.model import Finding, Launch
 from logscope.packs import Packs
 from logscope.server_args import ArgValue
-from logscope.sizing import CellHint
+from logscope.sizing import Cell
 from logscope.units import GIB
 
-GIVEN = CellHint(exact(70272), exact(70272), "given")
+GIVEN = Cell(exact(70272), exact(70272), "given")
 NONE_WORKS = "More tensor parallelism, a smaller or quantized model, an fp8 KV cache, or no draft model."
 
 

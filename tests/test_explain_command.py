@@ -6,9 +6,6 @@ import csv
 import gzip
 import io
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,6 +19,7 @@ from logscope.model import Launch
 from logscope.packs import Packs
 from logscope.render import find_renderer
 from logscope.report.explain import explain_report
+from running import logscope
 
 BASELINE = str(FIXTURES / "baseline" / "launch.log")
 CAR = str(FIXTURES / "car" / "launch.log")
@@ -91,18 +89,6 @@ LAUNCH: Mapping[str, object] = {
     "findings": [{"id": str, "level": str, "sentence": str, "evidence": [POSITION], "remedy": (str, None)}],
     "releases": {"since": (str, None), "until": (str, None), "empty": bool},
 }
-
-
-def logscope(*words: str, stdin: bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "logscope", *words],
-        input=stdin,
-        cwd=cwd,
-        capture_output=True,
-        check=False,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "80"},
-    )
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def explained(*words: str, stdin: bytes = b"", cwd: Path | None = None) -> list[dict[str, object]]:

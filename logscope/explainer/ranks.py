@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from logscope.explainer._subject import Subject
 from logscope.model import Event, Finding
 from logscope.rank import Rank
-from logscope.sizing.figures import arg_number
+from logscope.server_args import arg_number
 from logscope.timeline import GAP, PhaseRow, phase_rows
 from logscope.words import inside_a_sentence, phase_title
 
