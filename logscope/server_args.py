@@ -22,6 +22,7 @@ _ENTRY = re.compile(r"^sglang\.launch_server$|launch_server(\.py)?$|^sglang$")
 
 
 LARGEST_NUMBER = 2**63
+MOST_RANKS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,12 @@ def arg_number(values: Mapping[str, ArgValue], name: str) -> float | None:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
     return float(value) if abs(value) < LARGEST_NUMBER else None
+
+
+def arg_count(values: Mapping[str, ArgValue], name: str) -> int:
+    """Return a number of ranks or nodes among arguments; 1 where they do not say, or say what no cluster has."""
+    count = arg_number(values, name)
+    return int(count) if count is not None and 1 <= count <= MOST_RANKS else 1
 
 
 def parse_server_args(text: str) -> ServerArgs:

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -491,3 +492,17 @@ def test_a_log_that_no_release_prints_as_a_whole_is_explained(read_text: ReadTex
     assert launches[0].releases.empty
     (launch,) = data_of(launches, packs)["launches"]  # type: ignore[misc]
     assert [70214, 70282] == launch["kv"]["cell_bytes"]
+
+
+@pytest.mark.parametrize(
+    "damaged", ["page_size=1e309", "tp_size=1e309", "tp_size=1000000000", "pp_size=1e309", "nnodes=999999999999"]
+)
+@pytest.mark.parametrize("command", [["explain"], ["diff", str(FIXTURES / "baseline" / "launch.log")]])
+def test_damaged_sizes_neither_hang_nor_give_a_traceback(tmp_path: Path, command: list[str], damaged: str) -> None:
+    name = damaged.partition("=")[0]
+    text = re.sub(rf"\b{name}=[^,)]*", damaged, (FIXTURES / "car" / "launch.log").read_text(encoding="utf-8"))
+    path = tmp_path / "run.log"
+    path.write_text(text, encoding="utf-8")
+    done = logscope(*command, str(path))
+    assert (0, "") == (done.returncode, done.stderr)
+    assert "not enough memory for the KV cache" in " ".join(done.stdout.split())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from logscope.budget import Interval, NotModelled, by_release, exact, least, measured_cell_size, rest, union
 from logscope.model import Event, Launch
 from logscope.rank import Rank
-from logscope.server_args import arg_number
+from logscope.server_args import arg_count, arg_number
 from logscope.sizing.figures import DRAFT_COUNTED_SINCE, KV_CACHE, STATES, rank_sizings
 from logscope.sizing.fraction import Clues, fraction_of, profile_events
 from logscope.sizing.modelled import not_modelled
@@ -226,5 +226,5 @@ def _bound_by(
 
 
 def _all_ranks_seen(launch: Launch) -> bool:
-    sizes = [arg_number(launch.args.values, name) or 1 for name in ("tp_size", "pp_size")]
-    return len(launch.ranks) >= sizes[0] * sizes[1]
+    values = launch.args.values
+    return len(launch.ranks) >= arg_count(values, "tp_size") * arg_count(values, "pp_size")
