@@ -13,7 +13,7 @@ from logscope.packs import Packs, Pattern
 TIME_NOISE_S = 2.0  # and
 TIME_NOISE = 0.2  # of it: loading and compiling vary so much from run to run
 _CAPACITY = ("tokens", "max_total_num_tokens")
-_DEBUG = "debug_profile"  # prints of patched builds: they repeat figures, and are no step
+_DEBUG = "debug_profile"  # printed by patched builds: a launch that does not print it has not missed a step
 _VAGUE = ("available_mem_bytes",)  # measured without emptying the allocator's cache first
 
 
@@ -185,7 +185,7 @@ def _end_of(launch: Launch, packs: Packs) -> float:
         if not event.pattern.ends
         and event.pattern.edge != "begin"
         and event.pattern.progress
-        and event.pattern.phase != "failure"
+        and event.pattern.phase not in ("failure", _DEBUG)
     ]
     return max(reached, default=0)
 
