@@ -23,16 +23,14 @@ from conftest import (
     printed_args,
 )
 from logscope.amounts import gib_text
-from logscope.budget import exact
 from logscope.errors import UsageError
-from logscope.explainer import Explanation, Question, check_question, explain_launch, explain_launches
+from logscope.explainer import Explanation, GivenCell, Question, check_question, explain_launch, explain_launches
 from logscope.model import Finding, Launch
 from logscope.packs import Packs
 from logscope.server_args import ArgValue
-from logscope.sizing import Cell
 from logscope.units import GIB
 
-GIVEN = Cell(exact(70272), exact(70272), "given")
+GIVEN = GivenCell(70272)
 NONE_WORKS = "More tensor parallelism, a smaller or quantized model, an fp8 KV cache, or no draft model."
 
 
@@ -101,7 +99,7 @@ def test_car_is_short_of_20_61_gib_and_needs_more_than_0_769(fixture_launches: d
 
 def test_with_bytes_per_token_the_offers_have_tokens(fixture_launches: dict[str, Launch], packs: Packs) -> None:
     """0.80 leaves 21.695 - 18.807 .. 21.705 - 18.805 = 2.888..2.900 GiB: over 70,272 bytes 44,128..44,311 tokens."""
-    found = explain_launch(fixture_launches["car"], packs, Question(hint=GIVEN))
+    found = explain_launch(fixture_launches["car"], packs, Question(source=GIVEN))
     (offer,) = [offer for offer in found.offers if offer.grant.fraction == 0.8]
     assert offer.grant.tokens is not None
     assert (44128, 44311) == (offer.grant.tokens.low, offer.grant.tokens.high)

@@ -40,8 +40,8 @@ class _Paid:
         return total
 
 
-def size_up(launch: Launch, hint: Cell | None = None) -> Sizing:
-    """Return the figures of a launch; ``hint`` gives the cell size where no pool line does."""
+def size_up(launch: Launch) -> Sizing:
+    """Return the figures of a launch."""
     ranks = rank_sizings(launch)
     page_size, page_known = page_size_of(launch)
     avail, total = _least([each.avail for each in ranks]), _least([each.total for each in ranks])
@@ -58,7 +58,7 @@ def size_up(launch: Launch, hint: Cell | None = None) -> Sizing:
     certain = is_device and _all_ranks_seen(launch) and _is_modern(launch)
     clues = Clues(avail, total, paid, cap, own.unexplained if own else None, certain)
     fraction = fraction_of(launch, clues)
-    cell = _cell(own, launch, counted, page_size, profiles) or hint
+    cell = _cell(own, launch, counted, page_size, profiles)
     return Sizing(
         ranks=ranks,
         total=total,
