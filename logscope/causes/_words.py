@@ -116,9 +116,8 @@ def raise_fraction(case: Case) -> str:
     """Say which fraction starts, or that none does."""
     minimum, now = case.sizing.fraction.minimum, case.sizing.fraction.in_force
     if minimum is None:
-        return (
-            "Raise --mem-fraction-static; by how much is not in this log (no free memory before and after the weights)."
-        )
+        why = "" if case.sizing.contradictions else " (no free memory before and after the weights)"
+        return f"Raise --mem-fraction-static; by how much is not in this log{why}."
     if no_fraction_works(case):
         return none_works(f"the weights alone need {minimum.high:.3f}")
     least, wanted = least_viable(minimum.high), suggested_fraction(case.launch, case.sizing)

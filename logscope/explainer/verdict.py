@@ -20,7 +20,10 @@ from logscope.words import (
     where_of,
 )
 
-IN_VERDICT = ("claim_refuted", "claim_confirmed", "claim_open", "fraction_not_in_force", "fraction_contradicted")
+IN_VERDICT = (
+    *("lines_contradict", "claim_refuted", "claim_confirmed", "claim_open"),
+    *("fraction_not_in_force", "fraction_contradicted"),
+)
 NONE_WORKS = ("No workable fraction", "No lower fraction works")
 
 
@@ -37,6 +40,9 @@ def verdict_of(subject: Subject, findings: Sequence[Finding]) -> str:
 def _with_place(finding: Finding, launch: Launch) -> str:
     if not finding.evidence:
         return finding.sentence
+    if finding.id == "lines_contradict":
+        what, _, rest = finding.sentence.partition(". ")
+        return f"{what} ({' and '.join(where_of(launch, pos) for pos in finding.evidence)}). {rest}"
     return f"{finding.sentence.removesuffix('.')} ({where_of(launch, finding.evidence[0])})."
 
 
