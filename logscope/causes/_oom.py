@@ -104,11 +104,9 @@ def after_others(case: Case, remedy: str) -> str:
     if others is None or not others.is_surely_foreign:
         return remedy
     first = f"Free the device of other processes first: they hold {gib(others.amount)} GiB."
-    return (
-        f"{first} If that is not enough, {uncapped(remedy)}"
-        if remedy.startswith(("Lower", "Set", "Try"))
-        else f"{first} {remedy}"
-    )
+    if remedy.startswith(("Lower", "Set", "Try")):
+        return f"{first} If that is not enough, {uncapped(remedy)}"
+    return f"{first} {remedy}"
 
 
 def _foreign_process(case: Case) -> Finding | None:
@@ -190,11 +188,9 @@ def lower_fraction(case: Case, need: float, unknown: str = "") -> Lower:
     """
     fraction, total = fraction_used(case.sizing), case.sizing.total
     if case.sizing.bound_by == "max_total_tokens":
-        return (
-            Lower(f"Lower --max-total-tokens, which sets the KV cache here{_beside(need, unknown)}.")
-            if unknown
-            else Lower(_lower_cap(case, need))
-        )
+        if unknown:
+            return Lower(f"Lower --max-total-tokens, which sets the KV cache here{_beside(need, unknown)}.")
+        return Lower(_lower_cap(case, need))
     if fraction is None:
         return Lower("Lower --mem-fraction-static; the value in force is not in this log.", "lower")
     if total is None:

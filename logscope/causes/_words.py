@@ -105,11 +105,12 @@ def no_fraction_works(case: Case) -> bool:
     return minimum is not None and minimum.high >= HIGHEST_FRACTION
 
 
+NONE_WORKS = "No workable fraction"
+
+
 def none_works(why: str) -> str:
-    """Say that no fraction works, why, and what is left to do."""
-    return (
-        f"No workable fraction: {why}. Use more tensor parallelism, a smaller or quantized model, or an FP8 KV cache."
-    )
+    """Say that no fraction works, why, and what is left to do: an FP8 cache is none of it, for there is no room for any cache."""
+    return f"{NONE_WORKS}: {why}. Use more tensor parallelism, a smaller or quantized model, or no draft model."
 
 
 def raise_fraction(case: Case) -> str:

@@ -188,9 +188,7 @@ def _other_release(here: Launch, there: Launch, sizing: Sizing) -> Iterator[str]
     """Say so where the releases differ surely, and what a token takes is not known to be the same in both."""
     name = architecture_of(there)
     is_plain = name in HEADS or (name in LATENT and name not in SPARSE)
-    own = sizing.ranks[0].pools if sizing.ranks else ()
-    pools = [pool for pool in own if pool.worker != "draft"]
-    if (is_plain and len(pools) == 1) or here.releases.overlaps(there.releases.since, there.releases.until):
+    if (is_plain and _target_pools(sizing) == 1) or here.releases.overlaps(there.releases.since, there.releases.until):
         return
     if not here.releases.empty and not there.releases.empty:
         yield f"SGLang {here.releases} here, {there.releases} there"
@@ -203,10 +201,15 @@ def _other_draft(here: Launch, there: Launch, sizing: Sizing) -> Iterator[str]:
         return
     counts_there = cell.charged != cell.size
     if is_draft_free(here):
-        own = sizing.ranks[0].pools if sizing.ranks else ()
-        if counts_there and len([pool for pool in own if pool.worker != "draft"]) > 1:
+        if counts_there and _target_pools(sizing) > 1:
             yield "no draft's tokens are paid for here, a draft's there"
     elif not counts_there:
         yield f"a draft ({ours}) whose tokens may be paid for here, none there"
     elif ours != theirs:
         yield f"speculative_algorithm {ours} here, {theirs} there"
+
+
+def _target_pools(sizing: Sizing) -> int:
+    """Return how many pools of the target's tokens a rank has."""
+    pools = sizing.ranks[0].pools if sizing.ranks else ()
+    return sum(pool.worker != "draft" for pool in pools)
