@@ -26,13 +26,11 @@ def contradictions_of(launch: Launch, ranks: Sequence[RankSizing], *, add_up: bo
 
 
 def _negative(launch: Launch) -> Iterator[Contradiction]:
-    """Yield free memory, and pools, of less than nothing."""
+    """Yield pools of less than nothing."""
     for event in launch.events:
-        amounts = [("free memory", event.quantity("avail_mem_bytes"))]
-        amounts += [(f"a {item}", amount) for item, amount in item_quantities(event) if item in POOLS]
-        for what, amount in amounts:
-            if amount is not None and amount.high < 0:
-                yield Contradiction("negative", f"{what} of {gib(amount.value)} GiB cannot be", (event.pos,))
+        for item, amount in item_quantities(event):
+            if item in POOLS and amount.high < 0:
+                yield Contradiction("negative", f"a {item} of {gib(amount.value)} GiB cannot be", (event.pos,))
         tokens = event.quantity("tokens")
         if event.pattern.phase == "kv_cache" and tokens is not None and tokens.value < 0:
             yield Contradiction("negative", f"a pool of {count_text(tokens.value)} tokens cannot be", (event.pos,))
@@ -62,6 +60,9 @@ def _loads(launch: Launch) -> Iterator[Contradiction]:
 
 def _of_rank(rank: RankSizing, *, add_up: bool) -> Iterator[Contradiction]:
     total, avail = rank.total, rank.avail
+    for free in (total, avail):  # of no other line: what no figure rests on makes none wrong
+        if free is not None and free.amount.high < 0:
+            yield Contradiction("negative", f"free memory of {_printed(free.amount)} GiB cannot be", (free.pos,))
     if total is not None and avail is not None and avail.amount.low > total.amount.high:
         yield Contradiction(
             "rise",
