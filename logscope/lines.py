@@ -8,41 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-
-from ahocorasick_rs import AhoCorasick, BytesAhoCorasick, MatchKind
+from dataclasses import dataclass, replace
 
 from logscope.model import LogLine, Pos
 from logscope.packs import Block, Envelope, Packs, Pattern, Secret
+from logscope.scan import LONGEST_LINE, Gate, ReadState, candidate_lines, open_gate
 
 REDACTED = "<redacted>"
-LONGEST_LINE = 64 << 20  # a "line" that is longer, without a line end, is read in parts of this size
-TAIL_BYTES = 1 << 16  # of the end of a log are kept: they tell whether a server still serves
 LONGEST_BLOCK = 5000  # lines; the deepest recursion of Python prints about 2000
-_GATE_GROUP = 60  # beyond 64 literals the automaton loses its fast path
 _LONGEST_PEEL = 6
 _CHAINED_WITHIN = 4  # lines between the end of a traceback and the next one of the same chain of exceptions
-
-
-class Gate:
-    """Finds which literals stand in a block of bytes or in a message."""
-
-    def __init__(self, literals: Iterable[str]) -> None:
-        self.literals = sorted(set(literals))
-        encoded = [literal.encode("utf-8") for literal in self.literals]
-        groups = [encoded[at : at + _GATE_GROUP] for at in range(0, len(encoded), _GATE_GROUP)]
-        self._blocks = [BytesAhoCorasick(group, matchkind=MatchKind.LeftmostFirst) for group in groups]
-        self._texts = AhoCorasick(self.literals, matchkind=MatchKind.Standard)
-
-    def find(self, block: bytes) -> list[int]:
-        """Return where literals begin in the block, in ascending order."""
-        starts = {start for group in self._blocks for _, start, _ in group.find_matches_as_indexes(block)}
-        return sorted(starts)
-
-    def literals_in(self, text: str) -> list[str]:
-        """Return the literals that stand in a text, each once, in alphabetical order."""
-        found = {index for index, _, _ in self._texts.find_matches_as_indexes(text, overlapping=True)}
-        return [self.literals[index] for index in sorted(found)]
 
 
 def build_gate(packs: Packs, patterns: Sequence[Pattern]) -> Gate:
@@ -50,21 +25,11 @@ def build_gate(packs: Packs, patterns: Sequence[Pattern]) -> Gate:
     literals = [literal for pattern in patterns for literal in pattern.literals]
     literals += [block.begins for block in packs.envelope.blocks]
     literals += [prefix.gate for prefix in packs.envelope.outer if prefix.gate]
-    return Gate(literals)
-
-
-@dataclass(slots=True)
-class ReadState:
-    """What is known of a log while it is read: physical lines so far, and the bytes it ends with."""
-
-    lines: int = 0
-    ends_whole: bool = True
-    tail: bytes = b""
-    follow: bool = field(default=False, repr=False)
+    return open_gate(literals)
 
 
 def read_lines(
-    name: str, blocks: Iterable[bytes], packs: Packs, gate: Gate, state: ReadState, everything: bool = False
+    name: str, blocks: Iterable[bytes | bytearray], packs: Packs, gate: Gate, state: ReadState, everything: bool = False
 ) -> Iterator[LogLine]:
     """Yield the messages of one log that hold a literal, or belong to a block (a traceback) that begins with one.
 
@@ -78,56 +43,10 @@ def read_lines(
     """
     peeler = _Peeler(name, packs.envelope, gate, everything)
     state.follow = everything
-    for number, raw, ended in _candidates(blocks, gate, state):
+    for number, raw, ended in candidate_lines(blocks, gate, state):
         yield from peeler.messages(number, raw, ended)
         state.follow = everything or peeler.wants_next
     yield from peeler.unfinished()
-
-
-def _candidates(blocks: Iterable[bytes], gate: Gate, state: ReadState) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield (line number, bytes, whether its line end was seen) of the lines that hold a literal or are asked for by ``follow``."""
-    carry, in_long_line = b"", False
-    for block in blocks:
-        cut = block.rfind(b"\n") + 1
-        if cut == 0:
-            carry += block
-            if len(carry) > LONGEST_LINE:
-                yield from _scan(carry, gate, state, ended=False)
-                carry, in_long_line = b"", True
-            continue
-        yield from _scan(carry + block[:cut], gate, state, ended=True)
-        carry, in_long_line = block[cut:], False
-    if carry or in_long_line:
-        yield from _scan(carry, gate, state, ended=False)
-        state.lines += 1
-        state.ends_whole = False
-        state.tail = (state.tail + carry)[-TAIL_BYTES:]
-
-
-def _scan(data: bytes, gate: Gate, state: ReadState, ended: bool) -> Iterator[tuple[int, bytes, bool]]:
-    """Scan whole lines (or one unfinished line), counting line ends into ``state``."""
-    at = 0
-    hits = iter(gate.find(data))
-    hit = next(hits, None)
-    while at < len(data):
-        if state.follow:
-            start = at
-        else:
-            while hit is not None and hit < at:
-                hit = next(hits, None)
-            if hit is None:
-                break
-            start = data.rfind(b"\n", at, hit) + 1 or at
-        end = data.find(b"\n", start)
-        state.lines += data.count(b"\n", at, start)
-        yield state.lines + 1, data[start:] if end < 0 else data[start:end], ended
-        if end < 0:
-            return
-        state.lines += 1
-        at = end + 1
-    state.lines += data.count(b"\n", at)
-    if ended:
-        state.tail = data[-TAIL_BYTES:] if len(data) >= TAIL_BYTES else (state.tail + data)[-TAIL_BYTES:]
 
 
 def _decode(raw: bytes) -> str:

@@ -10,9 +10,10 @@ from logscope.clock import seconds_between
 from logscope.errors import NoLaunchError, SourceError
 from logscope.events import Recogniser
 from logscope.launch import NodeJoiner, NodeLog, Segment, assign_workers, build_launches, on_one_clock, split_streams
-from logscope.lines import ReadState, peel_outer, split_at_prefixes
+from logscope.lines import peel_outer, split_at_prefixes
 from logscope.model import Drift, Event, Launch, LogLine, Pos, Worker
 from logscope.packs import Packs
+from logscope.scan import ReadState
 from logscope.source import Source, find_sources, read_blocks
 
 HELD_EVENTS = 50_000  # events of a launch whose workers are not known yet: more are not held back

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from logscope.events import Recogniser
-from logscope.lines import ReadState, read_lines
+from logscope.lines import read_lines
 from logscope.model import Drift, LogLine, Pos
+from logscope.scan import ReadState
 
 MOST_GROUPS = 20_000
 LONGEST_TEXT = 500  # of a line: what is longer is known by how it begins
@@ -47,7 +48,7 @@ class Gap:
         return bool(self.near) or (bool(_NUMBER.search(self.text)) and bool(_MEMORY.search(self.text)))
 
 
-def find_gaps(logs: Iterable[tuple[str, Iterable[bytes]]], recogniser: Recogniser) -> list[Gap]:
+def find_gaps(logs: Iterable[tuple[str, Iterable[bytes | bytearray]]], recogniser: Recogniser) -> list[Gap]:
     """Return the unrecognised lines of logs, grouped; those that look like memory first, then the most frequent.
 
     Args:
