@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 Block = bytes | bytearray
 LONGEST_LINE = 64 << 20  # a "line" that is longer, without a line end, is read in parts of this size
@@ -125,8 +125,17 @@ class ReadState:
     follow: bool = field(default=False, repr=False)
 
 
-def candidate_lines(blocks: Iterable[Block], gate: Gate, state: ReadState) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield (line number, bytes, whether its line end was seen) of the lines that hold a literal or are asked for by ``follow``.
+class RawLine(NamedTuple):
+    """A physical line: its number from 1, whether its line end was seen, and whether it holds a literal."""
+
+    number: int
+    raw: bytes
+    ended: bool
+    is_hit: bool
+
+
+def candidate_lines(blocks: Iterable[Block], gate: Gate, state: ReadState) -> Iterator[RawLine]:
+    """Yield the lines that hold a literal or are asked for by ``follow``.
 
     Args:
         blocks: the log, cut anywhere; each block is done with before the next one is asked for.
@@ -160,25 +169,26 @@ def _tail(before: bytes, block: Block, cut: int) -> bytes:
     return bytes(block[cut - TAIL_BYTES : cut]) if cut >= TAIL_BYTES else (before + block[:cut])[-TAIL_BYTES:]
 
 
-def _scan(data: Block, at: int, stop: int, gate: Gate, state: ReadState) -> Iterator[tuple[int, bytes, bool]]:
+def _scan(data: Block, at: int, stop: int, gate: Gate, state: ReadState) -> Iterator[RawLine]:
     """Scan the whole lines (or one unfinished line) in ``data[at:stop]``, counting line ends into ``state``."""
     base = at
     with memoryview(data) as view, view[at:stop] as part:
         hits = iter(gate.find(part))
-    hit = next(hits, None)
+    hit = next(hits, stop) + base
     while at < stop:
         start = at
+        while hit < at:
+            hit = next(hits, stop) + base
         if not state.follow:
-            while hit is not None and base + hit < at:
-                hit = next(hits, None)
-            if hit is None:
+            if hit >= stop:
                 break
-            start = data.rfind(b"\n", at, base + hit) + 1 or at
+            start = data.rfind(b"\n", at, hit) + 1 or at
             state.lines += data.count(b"\n", at, start)
         end = data.find(b"\n", start, stop)
-        yield state.lines + 1, bytes(data[start:stop] if end < 0 else data[start:end]), end >= 0
-        if end < 0:
-            return
-        state.lines += 1
+        ended = end >= 0
+        if not ended:
+            end = stop
+        yield RawLine(state.lines + 1, bytes(data[start:end]), ended, hit < end)
+        state.lines += ended
         at = end + 1
     state.lines += data.count(b"\n", at, stop)

@@ -244,7 +244,14 @@ def prefix(rank: str) -> str:
 
 def blocks(data: str) -> list[tuple[int, str, str | None, str | None]]:
     """Return (line, tags, inside of, closes) of every message."""
-    return [(line.pos.line, line.tags, line.block, line.closes) for line in read(data)[0]]
+    return [(line.pos.line, line.tags, line.block, line.closes) for line in read(data, everything=True)[0]]
+
+
+def test_inside_of_a_traceback_only_lines_with_a_literal_are_given() -> None:
+    code = "    raise RuntimeError('Load weight begin.')"
+    data = log(prefix("TP3") + TRACEBACK, FRAME, CODE, code, "ValueError", "Odd")
+    found = [(line.pos.line, line.block, line.closes) for line in read(data)[0]]
+    assert [(1, None, None), (4, "traceback", None), (5, None, "traceback")] == found
 
 
 def test_traceback_is_a_block_that_its_exception_closes() -> None:

@@ -166,7 +166,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A text whose group ``secret`` is never shown; values that ``keep`` matches are no secrets."""
+    """A text whose group ``secret`` is never shown; values that ``keep`` matches are no secrets.
+
+    ``contains``: in lower case, what one of must stand in the text in any case, or the regex need not be tried.
+    """
 
     id: str
     regex: re.Pattern[str]
@@ -174,6 +177,11 @@ class Secret:
     place: Place
     samples: tuple[Sample, ...] = ()
     rejects: tuple[str, ...] = ()
+    contains: tuple[str, ...] = ()
+
+    def may_stand_in(self, lower: str) -> bool:
+        """Return whether the regex is worth trying on a text in lower case: searching all regexes of secrets takes 16 us a line."""
+        return not self.contains or any(word in lower for word in self.contains)
 
 
 @dataclass(frozen=True, slots=True)
