@@ -167,8 +167,10 @@ class Spoken:
         return self.item.pattern.phase if isinstance(self.item, Event) else self.item.patterns[0].partition(".")[0]
 
 
-def stream_events(paths: Sequence[str], reading: Reading, dense: bool = True) -> Iterator[Spoken]:
+def stream_events(paths: Sequence[str], reading: Reading, dense: bool = False) -> Iterator[Spoken]:
     """Yield every event and drift, launch by launch as far as their workers are known; memory stays bounded.
+
+    ``dense``: those of serving, too, of which a log has many a second.
 
     The events of a launch are held until it is ready or ends; then they are told apart and given out in file order.
     """
