@@ -10,7 +10,9 @@ import pytest
 
 from logscope.errors import PackError
 from logscope.packcheck import check_packs, load_checked_packs
-from logscope.packs import Packs, builtin_dir, load_packs, read_files
+from logscope.packs import Packs, builtin_dir, load_packs
+from logscope.packs.builtin import STORED, read_stored, stored_form
+from logscope.packs.load import pack_files, read_files
 
 GOOD = """\
 [phase]
@@ -368,3 +370,19 @@ def test_a_folder_counts_once_and_the_built_in_one_is_there_already(tmp_path: Pa
     (tmp_path / "mine.toml").write_text(GOOD)
     once = load_packs([tmp_path])
     assert once.files == load_packs([tmp_path, tmp_path / ".", builtin_dir()]).files
+
+
+# ---- the stored form ------------------------------------------------------------------------------------------------
+
+
+def test_stored_form_says_what_the_files_say_as_long_as_they_are_the_same(tmp_path: Path) -> None:
+    for path in builtin_dir().glob("*.toml"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert read_stored(tmp_path) is None
+    packs = read_files(pack_files())
+    (tmp_path / STORED).write_bytes(stored_form(packs, tmp_path))
+    assert packs == read_stored(tmp_path)
+    with (tmp_path / "serving.toml").open("a") as file:
+        file.write("# changed\n")
+    assert read_stored(tmp_path) is None
+    assert packs == load_packs()

@@ -10,7 +10,9 @@ from logscope.events import Recogniser
 from logscope.packcheck.envelope import envelope_problems, envelope_regex_problems, message_of
 from logscope.packcheck.forms import form_problems, range_problems, regex_problem
 from logscope.packcheck.samples import sample_problems
-from logscope.packs import Packs, Problem, pack_error, pack_files, read_understood
+from logscope.packs import Packs
+from logscope.packs.load import pack_files, read_understood
+from logscope.packs.problems import Problem, pack_error
 
 __all__ = ["Checked", "check_packs", "load_checked_packs", "message_of"]
 

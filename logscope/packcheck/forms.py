@@ -8,7 +8,8 @@ import regex
 from packaging.version import InvalidVersion, Version
 
 from logscope.packcheck.slowness import ADVERSARIAL_TIMEOUT_S, runaway_text
-from logscope.packs import SHORTEST_LITERAL, Form, Pattern, Place, Problem
+from logscope.packs import SHORTEST_LITERAL, Form, Pattern, Place
+from logscope.packs.problems import Problem
 
 _BAD_RELEASE = 'write  since = "0.4.6.post5"'
 

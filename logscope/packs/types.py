@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from regex import Pattern as CompiledRegex
-from regex import compile as compile_text
+if TYPE_CHECKING:
+    from regex import Pattern as CompiledRegex
 
 SHORTEST_LITERAL = 5  # characters: a shorter one is not rare
 
@@ -102,6 +102,8 @@ class Form:
 @lru_cache(maxsize=4096)
 def compile_regex(text: str) -> CompiledRegex[str]:
     """Compile a form's regex, once."""
+    from regex import compile as compile_text  # the wheel is built where this library is not installed
+
     return compile_text(text)
 
 
