@@ -7,7 +7,7 @@ look like is declared in ``patterns/envelope.toml``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from logscope.scan import LONGEST_LINE, Gate, RawLine, ReadState, candidate_line
 REDACTED = "<redacted>"
 LONGEST_BLOCK = 5000  # lines; the deepest recursion of Python prints about 2000
 _LONGEST_PEEL = 6
+_FRAMES_KEPT = 5000
 _NAMED_GROUP = re.compile(r"\(\?P<\w+>")
 _CHAINED_WITHIN = 4  # lines between the end of a traceback and the next one of the same chain of exceptions
 
@@ -61,9 +62,11 @@ class _Peeler:
 
     def __init__(self, name: str, envelope: Envelope, gate: Gate, everything: bool) -> None:
         self._name, self._envelope, self._gate, self._everything = name, envelope, gate, everything
-        self._may_be_peeled = _any_of(envelope.outer)
+        self._may_be_peeled = _any_of(envelope.outer).match
+        self._may_be_split = _any_of(envelope.sglang).search
         self._partial: dict[tuple[str, str], LogLine] = {}
         self._open: dict[str, _OpenBlock] = {}
+        self._frames: dict[bytes, Block] = {}
         self._closed: dict[str, tuple[int, str]] = {}
 
     @property
@@ -73,6 +76,9 @@ class _Peeler:
 
     def messages(self, read: RawLine) -> Iterator[LogLine]:
         """Yield the messages of a physical line. Of one that holds no literal only that which closes a block is of use."""
+        is_idle = not (read.is_hit or self._everything or self._partial)
+        if is_idle and self._goes_on_as_before(read.raw):
+            return
         text = _decode(read.raw)
         if "\x1b" in text:
             for noise in self._envelope.noise:
@@ -86,27 +92,46 @@ class _Peeler:
         if is_partial and len(line.text) < LONGEST_LINE:
             self._partial[said_by] = line
             return
-        is_idle = not (read.is_hit or self._everything or earlier is not None or len(text) < len(read.raw))
-        yield from self._split(line, is_idle)
+        if len(text) < len(read.raw):  # what was taken out may have stood inside of a literal
+            is_idle = False
+        yield from self._split(line, read.raw if is_idle else None)
 
     def unfinished(self) -> Iterator[LogLine]:
         """Yield what partial lines hold when the log ends: nothing follows, so they may be cut anywhere."""
         for line in self._partial.values():
-            yield from self._split(replace(line, whole=False), is_idle=False)
+            yield from self._split(replace(line, whole=False))
         self._partial.clear()
 
-    def _split(self, line: LogLine, is_idle: bool) -> Iterator[LogLine]:
+    def _goes_on_as_before(self, raw: bytes) -> bool:
+        """Return whether a line is one that has gone on a block before: the frames of tracebacks repeat. Saves a fifth of their time."""
+        opened = self._open.get("")
+        if opened is None or self._frames.get(raw) is not opened.block:
+            return False
+        opened.lines += 1
+        if opened.lines > LONGEST_BLOCK:
+            del self._open[""]
+        return True
+
+    def _split(self, line: LogLine, idle: bytes | None = None) -> Iterator[LogLine]:
+        """Yield the messages of a line; of ``idle``, the bytes of one without a literal, only what closes a block."""
         pieces = line.text.split("\r")
         for index, piece in enumerate(pieces):
             whole = line.whole or index < len(pieces) - 1
             is_wanted = self._everything or bool(self._open) or len(pieces) == 1
             if not is_wanted and not (piece and self._gate.literals_in(piece)):
                 continue
-            segments = split_at_prefixes(piece, self._envelope)
+            segments = split_at_prefixes(piece, self._envelope) if self._may_be_split(piece) else _unsplit(piece)
             for place, (tags, time, text, prefixed) in enumerate(segments):
                 bare = self._bare(text)
                 placed = self._placed(line, bare, tags, prefixed)
-                if is_idle and not placed.closes:
+                if idle is not None and not placed.closes:
+                    if (
+                        placed.block
+                        and not line.origin
+                        and len(pieces) == len(segments) == 1
+                        and len(self._frames) < _FRAMES_KEPT
+                    ):
+                        self._frames[idle] = self._open[line.origin].block
                     continue
                 yield LogLine(
                     pos=line.pos,
@@ -199,12 +224,13 @@ def peel_outer(line: LogLine, envelope: Envelope) -> tuple[LogLine, bool]:
     return replace(line, text=text, outer_time=outer_time, origin=origin, stream=stream), is_partial
 
 
-def _any_of(prefixes: Sequence[Prefix]) -> Callable[[str], object]:
-    """Return a test whether any of the prefixes fits: all in one regex take a fourth of the time of one after the other."""
+def _any_of(prefixes: Sequence[Prefix]) -> re.Pattern[str]:
+    """Return a regex that fits wherever one of the prefixes does: it takes a fourth of the time of trying one after the other."""
+    alternatives = (f"(?:{_NAMED_GROUP.sub('(?:', prefix.regex.pattern)})" for prefix in prefixes)
     try:
-        return re.compile("|".join(f"(?:{_NAMED_GROUP.sub('(?:', prefix.regex.pattern)})" for prefix in prefixes)).match
+        return re.compile("|".join(alternatives) or "(?!)")
     except re.error:  # a user's regex with flags or back references of its own
-        return bool
+        return re.compile("")
 
 
 def split_at_prefixes(text: str, envelope: Envelope) -> list[tuple[str, str | None, str, bool]]:
@@ -215,7 +241,7 @@ def split_at_prefixes(text: str, envelope: Envelope) -> list[tuple[str, str | No
     """
     found = _prefixes(text, envelope)
     if not found:
-        return [("", None, text, False)]
+        return _unsplit(text)
     parts: list[tuple[str, str | None, str, bool]] = []
     if text[: found[0].start()].strip():
         parts.append(("", None, text[: found[0].start()], False))
@@ -224,6 +250,10 @@ def split_at_prefixes(text: str, envelope: Envelope) -> list[tuple[str, str | No
         groups = match.groupdict()
         parts.append(((groups.get("tags") or "").strip(), groups.get("time"), text[match.end() : end], True))
     return parts
+
+
+def _unsplit(text: str) -> list[tuple[str, str | None, str, bool]]:
+    return [("", None, text, False)]
 
 
 def _prefixes(text: str, envelope: Envelope) -> list[re.Match[str]]:

@@ -96,15 +96,15 @@ class Form:
     def compiled(self) -> CompiledRegex[str]:
         """Return the compiled regex, which has to reach the end of the text unless the end is open."""
         assert self.regex is not None
-        return compile_regex(self.regex if self.open_end else rf"(?:{self.regex})\Z")
+        return compile_regex(self.regex, self.open_end)
 
 
 @lru_cache(maxsize=4096)
-def compile_regex(text: str) -> CompiledRegex[str]:
-    """Compile a form's regex, once."""
+def compile_regex(text: str, open_end: bool = True) -> CompiledRegex[str]:
+    """Compile a form's regex, once. Unless its end is open it has to reach the end of a text."""
     from regex import compile as compile_text  # the wheel is built where this library is not installed
 
-    return compile_text(text)
+    return compile_text(text if open_end else rf"(?:{text})\Z")
 
 
 @dataclass(frozen=True, slots=True)
