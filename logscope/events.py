@@ -57,10 +57,9 @@ class Recogniser:
 
     def candidates(self, line: LogLine) -> list[tuple[Pattern, Form]]:
         """Return the (pattern, form) pairs whose literal stands in the message, fallbacks last, each once."""
+        literals = self.gate.literals_in(line.text)
         found = {
-            id(form): (pattern, form)
-            for literal in self.gate.literals_in(line.text)
-            for pattern, form in self._by_literal.get(literal, ())
+            id(form): (pattern, form) for literal in literals for pattern, form in self._by_literal.get(literal, ())
         }
         if line.closes:
             found.update((id(form), (p, form)) for p, form in self._closing if p.closes == line.closes)

@@ -183,7 +183,10 @@ class Secret:
 
     def may_stand_in(self, lower: str) -> bool:
         """Return whether the regex is worth trying on a text in lower case: searching all regexes of secrets takes 16 us a line."""
-        return not self.contains or any(word in lower for word in self.contains)
+        for word in self.contains:  # any() takes twice as long
+            if word in lower:
+                return True
+        return not self.contains
 
 
 @dataclass(frozen=True, slots=True)
