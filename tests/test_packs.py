@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from logscope.errors import PackError
-from logscope.packcheck import check_packs, load_checked_packs
+from logscope.packcheck import check_packs, load_checked_packs, load_checked_packs
 from logscope.packs import Packs, builtin_dir, load_packs
 from logscope.packs.builtin import STORED, read_stored, stored_form
 from logscope.packs.load import pack_files, read_files
@@ -370,6 +370,19 @@ def test_a_folder_counts_once_and_the_built_in_one_is_there_already(tmp_path: Pa
     (tmp_path / "mine.toml").write_text(GOOD)
     once = load_packs([tmp_path])
     assert once.files == load_packs([tmp_path, tmp_path / ".", builtin_dir()]).files
+
+
+@pytest.mark.parametrize("literal", ["token usage", "HTTP/1.1", "Decode batch"])
+def test_literal_of_lines_that_come_by_the_million_is_refused(literal: str, tmp_path: Path) -> None:
+    mine = changed('contains = "my allocator took"', f'contains = ["my allocator took", "{literal}"]')
+    (tmp_path / "mine.toml").write_text(mine)
+    with pytest.raises(PackError) as refused:
+        load_checked_packs([tmp_path])
+    (problem,) = refused.value.problems
+    assert (
+        f"mine.toml:15: literal '{literal}' of 'mine.took' stands in a line that a log holds by the million" in problem
+    )
+    assert "to read it takes 200 times as long as to skip it\n  do: take a part of the line that only" in problem
 
 
 # ---- the stored form ------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ NamedFile = tuple[Path, str]
 _EVENT_KEYS = (
     "id means edge said_by contains drift fallback closes worker opens_launch progress ends blame cause fields form"
 )
-_PHASE_KEYS = "id title order item pair_by dense once per_worker draft_model_types aliases noise_args acts_on"
+_PHASE_KEYS = "id title order item pair_by dense once per_worker draft_model_types frequent aliases noise_args acts_on"
 
 
 def pack_files(extra_dirs: Iterable[Path] = ()) -> list[NamedFile]:

@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One phase of a launch, or of what comes after it."""
+    """One phase of a launch, or of what comes after it. ``frequent``: lines that a log may hold by the million."""
 
     id: str
     title: str
@@ -44,6 +44,7 @@ class Phase:
     once: bool = False
     per_worker: bool = False
     draft_model_types: tuple[str, ...] = ()
+    frequent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
