@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from logscope.causes._types import Case
 from logscope.events import Recogniser
 from logscope.lines import ReadState
@@ -10,6 +12,8 @@ from logscope.packs import Packs
 from logscope.sizing import Sizing
 
 CHAIN_LINES = 200  # of a traceback between two exceptions of one chain
+_LAST_ERROR = "last_error"  # the block under an exception of NCCL
+_LAST_ERROR_WITHIN = 12  # lines below the exception: ranks interleave
 
 
 def build_case(launch: Launch, packs: Packs, sizing: Sizing) -> Case | None:
@@ -24,7 +28,7 @@ def build_case(launch: Launch, packs: Packs, sizing: Sizing) -> Case | None:
         packs=packs,
         sizing=sizing,
         root=root,
-        said=_inner(root, packs) or _rest_of_chain(launch, root) or root,
+        said=_inner(root, packs) or _last_error(launch, root) or _rest_of_chain(launch, root) or root,
         phase=span.phase if span else None,
         is_open=span is not None and (span.end is None or span.end.pos.line > root.pos.line) and span.begin is not None,
         was_ready=launch.outcome.kind == "ready" or (launch.outcome.kind == "cut" and launch.ended is not None),
@@ -51,6 +55,21 @@ def _inner(root: Event, packs: Packs) -> Event | None:
     )
     found = [item for item in Recogniser(packs).read("", [text.encode()], ReadState()) if isinstance(item, Event)]
     return found[-1] if found and found[-1].pattern.ends else None
+
+
+def _last_error(launch: Launch, root: Event) -> Event | None:
+    """Return what stands under "Last error:" of an exception of NCCL, whose own line says only of what kind it is."""
+    if root.pattern.cause != "collective_failed" or root.pattern.closes == _LAST_ERROR:
+        return None
+    return next((event for event in _below(launch, root) if event.pattern.closes == _LAST_ERROR), None)
+
+
+def _below(launch: Launch, root: Event) -> Iterator[Event]:
+    """Yield the events of the same rank a few lines below a line."""
+    for event in launch.events:
+        is_near = event.pos.file == root.pos.file and 0 < event.pos.line - root.pos.line <= _LAST_ERROR_WITHIN
+        if is_near and (event.rank == root.rank or not event.rank.tag):
+            yield event
 
 
 def _rest_of_chain(launch: Launch, root: Event) -> Event | None:

@@ -10,7 +10,7 @@ from logscope.amounts import gib_text, tokens_text
 from logscope.budget import Interval, exact
 from logscope.causes._place import has_ended, has_pools, is_capturing, is_loading, is_serving
 from logscope.causes._types import Case, Direction
-from logscope.causes._words import argument, bytes_text, is_from, none_works, uncapped
+from logscope.causes._words import argument, bytes_text, is_from, none_works, quoted, uncapped
 from logscope.model import Finding
 from logscope.sizing import Grant, WhatIf, fraction_used, grant_for
 from logscope.units import GIB, Quantity, count_text, gib
@@ -52,6 +52,8 @@ def shortage(case: Case) -> str:
     others = _others(case)
     if others is not None and others.is_surely_foreign:
         parts.append(f"{gib(others.amount)} GiB held by other processes")
+    if case.said.pattern.id == "failure.driver_out_of_memory" and case.root.pattern.cause == "collective_failed":
+        parts.append(f"NCCL's last error is {quoted(case)}")
     return f": {', '.join(parts)}" if parts else ""
 
 
