@@ -42,6 +42,7 @@ ORDER = (
     "watchdog",
     "warmup_failed",
     "capture_failed",
+    "stopped",
     "cause_not_in_log",
 )
 LAST = "python_exception"
