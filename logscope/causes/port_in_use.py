@@ -22,10 +22,9 @@ def diagnose(case: Case) -> Diagnosis | None:
     said, owner = case.said.quantity("port"), _OWNER.search(case.message)
     port = int(said.value) if said else None
     flag, shift = _flag_of(case, port)
-    if port is None:
-        which = f"a port is in use: {quoted(case)}"
-    else:
-        which = f"port {port}{_purpose(case, flag, shift)} is in use"
+    which = (
+        f"a port is in use: {quoted(case)}" if port is None else f"port {port}{_purpose(case, flag, shift)} is in use"
+    )
     by = f", by {owner['name']} (pid {owner['pid']})" if owner else ""
     return Diagnosis(ID, f"{which}{by}{_unset(case, port, flag)}", None, _remedy(case, port, flag))
 
