@@ -276,4 +276,7 @@ def _follows(earlier: Rank, later: Rank, all_ranks: Sequence[Rank]) -> bool:
 
 def clip(text: str, limit: int = _LONGEST_REASON) -> str:
     """Shorten a text to one line of bounded length."""
-    return textwrap.shorten(text, limit, placeholder=" ...")
+    line = " ".join(text.split())
+    short = textwrap.shorten(line, limit, placeholder=" ...")
+    is_word_cut = len(line) > limit and len(short) < limit // 2  # a long word, a path, is next: cut inside of it
+    return f"{line[: limit - 4]} ..." if is_word_cut else short

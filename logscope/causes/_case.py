@@ -18,8 +18,8 @@ _LAST_ERROR_WITHIN = 12  # lines below the exception: ranks interleave
 
 def build_case(launch: Launch, packs: Packs, sizing: Sizing) -> Case | None:
     """Return the case of a launch that failed, before or after it was ready; None for any other launch."""
-    place = failed_at(launch)
-    root = next((event for event in launch.events if event.pos == place), None)
+    place, said = failed_at(launch), (launch.ended or launch.outcome).event
+    root = next((event for event in launch.events if event.pos == place and event.pattern.id == said), None)
     if root is None:
         return None
     span = _span_at(launch, root)

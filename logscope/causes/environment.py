@@ -10,6 +10,8 @@ _REMEDIES = {
     "no_device": "Check `nvidia-smi` inside the container, how it is given the devices, and CUDA_VISIBLE_DEVICES.",
     "driver": "Update the driver, or use a build for the CUDA version that the driver has.",
     "package": "Install it into the environment of the server, in the version that this release of SGLang names.",
+    "compiler": "Install what it names: ninja (pip install ninja), a C++ compiler, or the CUDA toolkit (PATH, CUDA_HOME).",
+    "compile_failed": "Look at the compiler's output below the line: nvcc or a header may be missing, or not fit torch's CUDA.",
     "disk_full": "Free the disk that the line or the traceback names; caches can be moved (HF_HOME, TRITON_CACHE_DIR, TMPDIR).",
     "host_limits": "Raise the limit, or give the permission, for the user that runs the server.",
     "connection": "See that the host is reachable from here; or use local files (--model-path with a folder, HF_HUB_OFFLINE=1).",
