@@ -87,7 +87,7 @@ def _rest_of_chain(launch: Launch, root: Event) -> Event | None:
     following = next(iter(later), None)
     if following is None or following.rank != root.rank or following.pos.line - root.pos.line > CHAIN_LINES:
         return None
-    is_failure = following.pattern.ends is not None and following.pattern.blame == "cause"
+    is_failure = (following.pattern.ends or "").startswith("failed") and following.pattern.blame == "cause"
     return following if is_failure and following.pattern.cause is not None else None
 
 

@@ -82,7 +82,17 @@ def _remedy(case: Case) -> str:
     parts = []
     if "NVLink SHARP" in case.message:
         parts.append("Start with NCCL_NVLS_ENABLE=0, or see to the Fabric Manager of the host.")
-    elif kind != "failure.nccl_last_error" and (command is None or "NCCL_DEBUG" not in command.env):
+    elif case.said.string("library") == "HCCL":
+        parts.append("The logs of CANN (~/ascend/log) name the reason.")
+    elif kind == "failure.gloo_error":
+        parts.append(
+            "See that the name of the host resolves to an address that all ranks reach (GLOO_SOCKET_IFNAME names the interface)."
+        )
+    elif (
+        kind != "failure.nccl_last_error"
+        and case.said.string("library") != "DeepEP"
+        and (command is None or "NCCL_DEBUG" not in command.env)
+    ):
         parts.append("Start once with NCCL_DEBUG=INFO, which names the reason.")
     if (number_of_nodes := argument(case, "nnodes")) and number_of_nodes != 1:
         parts.append(

@@ -8,6 +8,7 @@ from logscope.causes._words import because, number, on_rank, quoted
 ID = "environment"
 _REMEDIES = {
     "no_device": "Check `nvidia-smi` inside the container, how it is given the devices, and CUDA_VISIBLE_DEVICES.",
+    "device_unavailable": "Look with `nvidia-smi` for other processes, compute mode and ECC errors, for Xid in `dmesg`; reset it.",
     "driver": "Update the driver, or use a build for the CUDA version that the driver has.",
     "package": "Install it into the environment of the server, in the version that this release of SGLang names.",
     "compiler": "Install what it names: ninja (pip install ninja), a C++ compiler, or the CUDA toolkit (PATH, CUDA_HOME).",

@@ -25,7 +25,7 @@ def diagnose(case: Case) -> Diagnosis | None:
     asked, free = case.said.quantity("requested_bytes"), case.said.quantity("available_bytes")
     if asked and free and case.said.pattern.id == "failure.host_memory":
         return _hicache(case, asked, free)
-    if case.said.pattern.id == "failure.host_kill":
+    if case.said.pattern.id in ("failure.host_kill", "failure.job_kill"):
         return Diagnosis(ID, _killed(case), None, _MORE)
     if "/dev/shm" in case.message:  # noqa: S108 # a text of the log
         remedy = "Give the container more shared memory (docker run --shm-size or --ipc=host)."

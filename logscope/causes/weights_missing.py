@@ -8,7 +8,7 @@ from logscope.causes._words import argument, quoted
 ID = "weights_missing"
 _GATED = ("gated", "awaiting a review", "restricted")
 _DENIED = ("401", "403", "unauthorized", "forbidden")
-_OFFLINE = ("localentrynotfound", "offlinemode", "couldn't connect", "connection error")
+_OFFLINE = ("localentrynotfound", "offlinemode", "couldn't connect", "connection error", "timed out", "max retries")
 _PATHS = ("model_path", "speculative_draft_model_path", "tokenizer_path", "lora_paths")
 
 
@@ -55,6 +55,8 @@ def _what(case: Case, flags: list[str]) -> str:
         return f"{name} is gated on the hub, and this launch has no access to it"
     if any(word in message for word in _DENIED):
         return f"the hub does not give {name}: there is none of this name, or it is private"
+    if any(word in message for word in _OFFLINE):
+        return f"the hub was not reached, and {name} is not in its local cache"
     if case.said.pattern.id == "failure.no_weight_files":
         return f"no weight files were found in {model or name}"
     if file and model:
