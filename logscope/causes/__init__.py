@@ -66,7 +66,7 @@ def diagnose_case(case: Case) -> Diagnosis:
 
 def _with_said(case: Case, evidence: tuple[Pos, ...]) -> tuple[Pos, ...]:
     """Add the line that was judged where it is another one than the first that says why."""
-    is_line = case.said is not case.root and any(case.said is event for event in case.launch.events)
+    is_line = case.said is not case.root and any(case.said.pos == event.pos for event in case.launch.events)
     return evidence if not is_line or case.said.pos in evidence else (case.said.pos, *evidence)
 
 

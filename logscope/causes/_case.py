@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from logscope.causes._types import Case
 from logscope.events import Recogniser
@@ -13,6 +14,7 @@ from logscope.sizing import Sizing
 
 CHAIN_LINES = 200  # of a traceback between two exceptions of one chain
 _LAST_ERROR = "last_error"  # the block under an exception of NCCL
+_WARNED_WITHIN = 50  # lines above it
 _LAST_ERROR_WITHIN = 12  # lines below the exception: ranks interleave
 
 
@@ -28,7 +30,11 @@ def build_case(launch: Launch, packs: Packs, sizing: Sizing) -> Case | None:
         packs=packs,
         sizing=sizing,
         root=root,
-        said=_inner(root, packs) or _last_error(launch, root) or _rest_of_chain(launch, root) or root,
+        said=_inner(root, packs)
+        or _last_error(launch, root)
+        or _last_warning(launch, root, packs)
+        or _rest_of_chain(launch, root)
+        or root,
         phase=span.phase if span else None,
         is_open=span is not None and (span.end is None or span.end.pos.line > root.pos.line) and span.begin is not None,
         was_ready=launch.outcome.kind == "ready" or (launch.outcome.kind == "cut" and launch.ended is not None),
@@ -62,6 +68,24 @@ def _last_error(launch: Launch, root: Event) -> Event | None:
     if root.pattern.cause != "collective_failed" or root.pattern.closes == _LAST_ERROR:
         return None
     return next((event for event in _below(launch, root) if event.pattern.closes == _LAST_ERROR), None)
+
+
+def _last_warning(launch: Launch, root: Event, packs: Packs) -> Event | None:
+    """Return what NCCL warned of last, a few lines above an exception that has no "Last error:"."""
+    if root.pattern.id != "failure.nccl_error":
+        return None
+    above = [
+        event
+        for event in launch.events
+        if event.pos.file == root.pos.file and 0 < root.pos.line - event.pos.line <= _WARNED_WITHIN
+    ]
+    warned = next((event for event in reversed(above) if event.pattern.id == "failure.nccl_warning"), None)
+    message = warned.string("message") if warned is not None else None
+    if warned is None or not message:
+        return None
+    text = f"Last error:\n{message}\n"
+    found = [item for item in Recogniser(packs).read("", [text.encode()], ReadState()) if isinstance(item, Event)]
+    return replace(found[-1], pos=warned.pos) if found else None
 
 
 def _below(launch: Launch, root: Event) -> Iterator[Event]:

@@ -60,7 +60,7 @@ def after_free_memory(case: Case, remedy: str) -> str:
     others, setting = others_of(case), _defragment(case) if _would_hold(case) else ""
     if setting.startswith("Set "):
         unused = f"{gib(_unused(case))} GiB that torch has reserved but not allocated"
-        held = f"{setting.rstrip('.')} first: {unused} would have held the request."
+        held = f"{setting.rstrip('.')}: {unused} would have held the request."
         remedy = _if_not_enough(held, remedy)
     if others is not None and others.is_surely_foreign:
         first = f"Free the device of other processes first: they hold {gib(others.amount)} GiB."

@@ -9,6 +9,7 @@ from logscope.causes._words import argument, is_before, is_from, number, quoted
 
 ID = "port_in_use"
 _OWNER = re.compile(r"process\.name\(\)='(?P<name>[^']*)'.*\bpid=(?P<pid>\d+)")
+_FLAG = re.compile(r"--[a-z-]+-port\b")
 _ADDRESS_PORT = re.compile(r":(\d+)$")
 _DERIVED = (
     8  # ports above that of --dist-init-addr are for the processes of DP attention: PortArgs.init_new, 0.4.1 to 0.5.23
@@ -37,6 +38,8 @@ def _flag_of(case: Case, port: int | None) -> tuple[str, int]:
         return named, 0
     if port is None:
         return "", 0
+    if said := _FLAG.search(case.message):
+        return said[0], 0
     found = _ADDRESS_PORT.search(str(argument(case, "dist_init_addr") or ""))
     if found and 0 <= port - int(found[1]) < _DERIVED:
         return init, port - int(found[1])
@@ -90,6 +93,5 @@ def _remedy(case: Case, port: int | None, flag: str) -> str:
             if _is_store(case)
             else (f"look which argument or variable sets it; {own} and --port are the usual ones")
         )
-    is_http = case.said.pattern.id == "failure.port_in_use" and case.said.string("port_name") is None
-    lives = " This process may live on: end it first." if is_http else ""
+    lives = " This process may live on: end it first." if "attempting to bind on address" in case.message else ""
     return f"{find}End that process, often an earlier server, or {other}.{lives}"
