@@ -14,7 +14,7 @@ _SUBTRACTED_SINCE = "0.4.9.post3"  # before, the printed free memory still holds
 
 _MORE = (
     "Give it more memory of the host (docker --memory, limits.memory of Kubernetes, --mem of Slurm), or take less: a smaller "
-    "--hicache-size, weights on a local disk."
+    "--hicache-size, no weights in /dev/shm."
 )
 
 

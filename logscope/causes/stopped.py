@@ -14,10 +14,6 @@ def diagnose(case: Case) -> Diagnosis | None:
     if case.said.pattern.id == "failure.cancelled":
         reason = (case.said.string("reason") or "").lower()
         what = f"Slurm cancelled the job before the server was ready{f': {reason}' if reason else ''}"
-        remedy = (
-            "Ask for more time (--time): loading and capturing take as long as the last phases show."
-            if reason == "time limit"
-            else ""
-        )
+        remedy = "Ask for more time (--time)." if reason == "time limit" else ""
         return Diagnosis(ID, what, None, remedy)
-    return Diagnosis(ID, "by hand (Ctrl-C), before it was ready")
+    return Diagnosis(ID, "by an interrupt (Ctrl-C), before it was ready")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from logscope.causes._types import Case, Diagnosis
 from logscope.causes._words import argument, quoted
 
 ID = "weights_missing"
-_GATED = ("gated", "awaiting a review", "restricted")
-_DENIED = ("401", "403", "unauthorized", "forbidden")
-_OFFLINE = ("localentrynotfound", "offlinemode", "couldn't connect", "connection error", "timed out", "max retries")
+_REFUSALS = {
+    "gated": re.compile(r"gatedrepo|\bgated\b|awaiting a review|is restricted", re.IGNORECASE),
+    "denied": re.compile(r"\b40[13] client error|unauthorized|forbidden", re.IGNORECASE),
+    "offline": re.compile(
+        r"localentrynotfound|offlinemode|couldn't connect|connection ?error|timed out|max retries", re.IGNORECASE
+    ),
+}
 _PATHS = ("model_path", "speculative_draft_model_path", "tokenizer_path", "lora_paths")
 
 
@@ -46,16 +52,23 @@ def _is_of(found: str, path: str) -> bool:
     )
 
 
+def _refusal(case: Case) -> str | None:
+    """Return why the hub does not give the model: "gated", "denied", "offline"; None for another reason."""
+    if case.said.pattern.id != "failure.hub":
+        return None
+    return next((kind for kind, said in _REFUSALS.items() if said.search(case.message)), None)
+
+
 def _what(case: Case, flags: list[str]) -> str:
-    message = case.message.lower()
+    refusal = _refusal(case)
     model, file = case.said.string("model"), case.said.string("file")
     path = argument(case, "model_path")
     name = f"the model{f' {path}' if isinstance(path, str) and flags == ['--model-path'] else ''}"
-    if any(word in message for word in _GATED):
+    if refusal == "gated":
         return f"{name} is gated on the hub, and this launch has no access to it"
-    if any(word in message for word in _DENIED):
+    if refusal == "denied":
         return f"the hub does not give {name}: there is none of this name, or it is private"
-    if any(word in message for word in _OFFLINE):
+    if refusal == "offline":
         return f"the hub was not reached, and {name} is not in its local cache"
     if case.said.pattern.id == "failure.no_weight_files":
         return f"no weight files were found in {model or name}"
@@ -67,12 +80,12 @@ def _what(case: Case, flags: list[str]) -> str:
 
 
 def _remedy(case: Case, flags: list[str]) -> str:
-    message, flag = case.message.lower(), " and ".join(flags)
-    if any(word in message for word in _GATED):
+    refusal, flag = _refusal(case), " and ".join(flags)
+    if refusal == "gated":
         return "Request access on the model's page of the hub, and give the token of that account (HF_TOKEN)."
-    if any(word in message for word in _DENIED):
+    if refusal == "denied":
         return f"Check the name in {flag}; for a private or gated model, give the token of an account that has access (HF_TOKEN)."
-    if any(word in message for word in _OFFLINE):
+    if refusal == "offline":
         return f"The hub was not reached, or HF_HUB_OFFLINE is set: download the model first, and give its folder as {flag}."
     if case.said.pattern.id == "failure.no_weight_files":
         load_format = argument(case, "load_format")
