@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from logscope.model import LogLine, Pos
-from logscope.packs import Block, Envelope, Packs, Pattern, Prefix, Secret
+from logscope.packs import Envelope, Packs, Pattern, Prefix, Secret
 from logscope.scan import LONGEST_LINE, Gate, RawLine, ReadState, candidate_lines, open_gate
 
 REDACTED = "<redacted>"
@@ -65,8 +65,8 @@ class _Peeler:
         self._may_be_peeled = _any_of(envelope.outer).match
         self._may_be_split = _any_of(envelope.sglang).search
         self._partial: dict[tuple[str, str], LogLine] = {}
-        self._open: dict[str, _OpenBlock] = {}
-        self._frames: dict[bytes, Block] = {}
+        self._open: dict[tuple[str, str], _OpenBlock] = {}  # by origin and block
+        self._frames: dict[bytes, str] = {}  # the block that such a line goes on
         self._closed: dict[str, tuple[int, str]] = {}
 
     @property
@@ -104,12 +104,13 @@ class _Peeler:
 
     def _goes_on_as_before(self, raw: bytes) -> bool:
         """Return whether a line is one that has gone on a block before: the frames of tracebacks repeat. Saves a fifth of their time."""
-        opened = self._open.get("")
-        if opened is None or self._frames.get(raw) is not opened.block:
+        key = ("", self._frames.get(raw, ""))
+        opened = self._open.get(key)
+        if opened is None or len(self._open) > 1:
             return False
         opened.lines += 1
         if opened.lines > LONGEST_BLOCK:
-            del self._open[""]
+            del self._open[key]
         return True
 
     def _split(self, line: LogLine, idle: bytes | None = None) -> Iterator[LogLine]:
@@ -131,7 +132,7 @@ class _Peeler:
                         and len(pieces) == len(segments) == 1
                         and len(self._frames) < _FRAMES_KEPT
                     ):
-                        self._frames[idle] = self._open[line.origin].block
+                        self._frames[idle] = placed.block
                     continue
                 yield LogLine(
                     pos=line.pos,
@@ -154,37 +155,39 @@ class _Peeler:
 
     def _placed(self, line: LogLine, text: str, tags: str, prefixed: bool) -> _Placed:
         """Tell a message that stands in a block, or closes one; open a block where one begins."""
-        opened = self._open.get(line.origin)
-        begins = next((block for block in self._envelope.blocks if block.begins in text), None)
-        if begins is not None:
-            self._open[line.origin] = self._opened(begins, line, tags, prefixed)
-            return _Placed(tags)
+        for block in self._envelope.blocks:
+            if block.begins in text:
+                self._open[line.origin, block.id] = self._opened(block.id, line, tags, prefixed)
+                return _Placed(tags)
         if prefixed and text.endswith(":"):  # announces the traceback that follows
             self._closed[line.origin] = (line.pos.line, tags)
-        if opened is None or prefixed:
+        if not self._open or prefixed:
             return _Placed(tags)
-        opened.lines += 1
-        if opened.lines > LONGEST_BLOCK:
-            del self._open[line.origin]
-        elif opened.block.continues.search(text):
-            return _Placed(tags, block=opened.block.id)
-        elif opened.block.closes.search(text):
-            opened.count -= 1
-            if opened.count == 0:
-                del self._open[line.origin]
-                self._closed[line.origin] = (line.pos.line, opened.tags)
-            return _Placed(opened.tags, closes=opened.block.id)
+        for block in self._envelope.blocks:
+            if (opened := self._open.get(key := (line.origin, block.id))) is None:
+                continue
+            opened.lines += 1
+            if opened.lines > LONGEST_BLOCK:
+                del self._open[key]
+            elif block.continues.search(text):
+                return _Placed(tags, block=block.id)
+            elif block.closes.search(text):
+                opened.count -= 1
+                if opened.count == 0:
+                    del self._open[key]
+                    self._closed[line.origin] = (line.pos.line, opened.tags)
+                return _Placed(opened.tags, closes=block.id)
         return _Placed(tags)
 
-    def _opened(self, block: Block, line: LogLine, tags: str, prefixed: bool) -> _OpenBlock:
+    def _opened(self, block: str, line: LogLine, tags: str, prefixed: bool) -> _OpenBlock:
         """Open a block, remembering whose it is; where blocks of several ranks interleave, that is not known."""
-        opened = self._open.get(line.origin)
+        opened = self._open.get((line.origin, block))
         closed_at, closed_tags = self._closed.get(line.origin, (0, ""))
         chained = not prefixed and line.pos.line - closed_at <= _CHAINED_WITHIN
         own = closed_tags if chained else tags
         if opened is None:
-            return _OpenBlock(block, own)
-        return _OpenBlock(block, opened.tags if opened.tags == own else "", opened.count + 1, opened.lines)
+            return _OpenBlock(own)
+        return _OpenBlock(opened.tags if opened.tags == own else "", opened.count + 1, opened.lines)
 
 
 class _Placed(NamedTuple):
@@ -199,7 +202,6 @@ class _Placed(NamedTuple):
 class _OpenBlock:
     """Blocks of one kind that are open in one origin: tracebacks of several ranks interleave line by line."""
 
-    block: Block
     tags: str
     count: int = 1
     lines: int = 0
