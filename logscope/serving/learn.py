@@ -32,7 +32,7 @@ class _Spot(NamedTuple):
 
 
 def learn(raw: bytes, recogniser: Recogniser) -> Template | None:
-    """Return the template of a line, None where the pattern files do not read it as ``key: value`` pairs, or numpy would not.
+    """Return the template of a line, None where it is no line of serving, or has what numpy would not read.
 
     Args:
         raw: the line, without its line end.
@@ -46,24 +46,29 @@ def learn(raw: bytes, recogniser: Recogniser) -> Template | None:
     if len(lines) != 1 or not text.rstrip().endswith(lines[0].text):
         return None
     event = recogniser.recognise(lines[0])
-    if not isinstance(event, Event) or event.pattern.id not in KIND_OF or event.form.pairs is None:
+    if not isinstance(event, Event) or event.pattern.id not in KIND_OF:
         return None
     start = len(text.rstrip()) - len(lines[0].text)
     head = _head_spots(text[:start], lines[0])
-    body = _value_spots(text, start, event, event.form.pairs)
+    pairs = event.form.pairs
+    found = _pairs_in(text, start, event, pairs) if pairs else _groups_in(text, start, event)
+    body = _value_spots(text, list(found))
     if head is None or body is None:
         return None
-    return _template(text, lines[0], event, [*head, *body[0]], body[1])
+    return _template(text, start, lines[0], event, [*head, *body[0]], body[1])
 
 
-def _template(text: str, line: LogLine, event: Event, spots: list[_Spot], values: Sequence[Scaled]) -> Template:
+def _template(
+    text: str, start: int, line: LogLine, event: Event, spots: list[_Spot], values: Sequence[Scaled]
+) -> Template:
     """Put the pieces together: between the spots, digits may be any."""
     tokens: list[Token] = []
     at = 0
+    between = _any_digits if event.form.pairs else _literally  # a regex may mean the digits that it does not name
     for spot in sorted(spots):
-        tokens += [*_any_digits(text[at : spot.start]), *spot.tokens]
+        tokens += [*(_any_digits if at < start else between)(text[at : spot.start]), *spot.tokens]
         at = spot.end
-    tokens += [*_any_digits(text[at:]), Literal(b"\n")]
+    tokens += [*between(text[at:]), Literal(b"\n")]
     numeric = {value.name for value in values}
     texts = {name: value for name, value in event.values.items() if isinstance(value, str) and name not in numeric}
     tag = _DIGITS.split(" ".join(line.tags.split()))[::2]
@@ -115,36 +120,59 @@ def _tag_tokens(tags: str) -> Iterator[Token]:
             yield Literal(part.encode())
 
 
-def _value_spots(text: str, start: int, event: Event, pairs: Pairs) -> tuple[list[_Spot], list[Scaled]] | None:
-    """Find the values of the pairs; a text is what it is, a number may be any with as many decimals."""
+class _Printed(NamedTuple):
+    """A value in the line: its field, or its name where no pattern file names it."""
+
+    name: str
+    field: Field | None
+    start: int
+    end: int
+
+
+def _value_spots(text: str, values: Sequence[_Printed]) -> tuple[list[_Spot], list[Scaled]] | None:
+    """Say how the values of other lines are read: a text is what it is, a number may be any with as many decimals."""
+    spots: list[_Spot] = []
+    scales: list[Scaled] = []
+    for name, field, start, end in values:
+        number = _NUMBER.fullmatch(text, start, end)
+        if number is None or (field is not None and field.unit == "text"):
+            if field is not None and field.unit in NUMBER_UNITS:
+                return None
+            spots.append(_Spot(start, end, [Literal(text[start:end].encode())]))
+            continue
+        scale = _scaled(name, number, field)
+        if scale is None:
+            return None
+        scales.append(scale)
+        spots.append(_Spot(start, end, _number_tokens(name, number)))
+    return spots, scales
+
+
+def _pairs_in(text: str, start: int, event: Event, pairs: Pairs) -> Iterator[_Printed]:
+    """Find the values of ``key: value`` pairs; of a key that stands twice the first one counts."""
     literal = next(found for found in event.form.contains if found in text[start:])
     at = text.index(literal, start) + len(literal)
     by_key = {field.key: field for field in event.pattern.fields.values() if field.key}
-    spots: list[_Spot] = []
-    values: list[Scaled] = []
     seen: set[str] = set()
     for part in text[at:].split(pairs.sep):
         key, found, printed = part.partition(pairs.kv)
         end = at + len(part)
-        at, begin = end + len(pairs.sep), end - len(printed)
-        if not found:
-            continue
         field = by_key.get(key.strip())
         name = field.result if field else name_of(key)
-        spots.append(_Spot(begin - len(key) - len(pairs.kv), begin, [Literal((key + pairs.kv).encode())]))
-        number = _NUMBER.fullmatch(printed)
-        if number is None or (field is not None and field.unit == "text"):
-            if field is not None and field.unit in NUMBER_UNITS:
-                return None
-            spots.append(_Spot(begin, end, [Literal(printed.encode())]))
-        elif name not in seen:
-            value = _scaled(name, number, field)
-            if value is None:
-                return None
-            values.append(value)
-            spots.append(_Spot(begin, end, _number_tokens(name, number)))
-        seen.add(name)
-    return spots, values
+        if found and name not in seen:
+            seen.add(name)
+            yield _Printed(name, field, end - len(printed), end)
+        at = end + len(pairs.sep)
+
+
+def _groups_in(text: str, start: int, event: Event) -> Iterator[_Printed]:
+    """Find the values of a regex."""
+    match = event.form.compiled().search(text.rstrip()[start:])
+    assert match is not None, "the form has been found to fit"
+    for name, printed in match.groupdict().items():
+        field = event.pattern.fields.get(name)
+        if printed is not None and not (field is None and name.endswith("_unit")):
+            yield _Printed(field.result if field else name, field, start + match.start(name), start + match.end(name))
 
 
 def _scaled(name: str, number: re.Match[str], field: Field | None) -> Scaled | None:
@@ -184,6 +212,11 @@ def _any_digits(text: str) -> Iterator[Token]:
     for place, part in enumerate(_DIGITS.split(text)):
         if part:
             yield Number() if place % 2 else Literal(part.encode())
+
+
+def _literally(text: str) -> Iterator[Token]:
+    if text:
+        yield Literal(text.encode())
 
 
 def _joined(tokens: Sequence[Token]) -> Iterator[Token]:

@@ -195,9 +195,7 @@ class Templates:
             literal.encode()
             for pattern in recogniser.patterns
             if pattern.id in KIND_OF
-            for form in pattern.forms
-            if form.pairs is not None
-            for literal in form.contains
+            for literal in pattern.literals
         ]
 
     def take_out(self, block: bytearray, line: int, into: list[Batch]) -> tuple[bytes, int]:
