@@ -11,7 +11,7 @@ from logscope.errors import UsageError
 from logscope.rank import Rank
 from logscope.report.serving_data import RECORDS, serving_data, serving_rows
 from logscope.report.types import Bars, Column, Records, Report, Section, Table, TableRow, Text
-from logscope.serving import Serving
+from logscope.serving import DATED_FROM_S, Serving
 from logscope.serving.summary import Cell, LaunchSum, Moment, RankSum, summed
 from logscope.units import Quantity, count_text
 from logscope.words import clip
@@ -21,7 +21,6 @@ LEAST_BUCKETS = 4
 FOLDED_FROM = 9  # ranks: the table shows their least and most instead of a row for each
 LONGEST_ROW = 80
 _BETWEEN = 3  # columns of a terminal between those of a table
-_DATED_FROM_S = 1e8  # seconds; a clock without a date counts from midnight
 _DAY_S = 86_400
 
 
@@ -65,8 +64,8 @@ def serving_report(launches: Sequence[LaunchSum], serving: Serving, shown: Shown
     for view in views:
         sections += _sections(view, count > 1)
     sections += _notes(serving)
-    rows = [row for view in views for row in serving_rows(view.launch, view.ranks, view.label)]
-    data = serving_data([(view.launch, view.ranks, view.label, _headline(view)) for view in views], serving)
+    rows = [row for view in views for row in serving_rows(view.launch, view.ranks)]
+    data = serving_data([(view.launch, view.ranks, _headline(view)) for view in views], serving)
     return Report("serving", tuple(sections), data, Records("serving", RECORDS, rows))
 
 
@@ -103,7 +102,7 @@ def _labels(launch: LaunchSum) -> Callable[[float], str]:
     if launch.axis == "line":
         return lambda line: f"line {count_text(int(line))}"
     first, last = launch.first_s or 0.0, launch.last_s or 0.0
-    day = "%m-%d " if first >= _DATED_FROM_S and int(first) // _DAY_S != int(last) // _DAY_S else ""
+    day = "%m-%d " if first >= DATED_FROM_S and int(first) // _DAY_S != int(last) // _DAY_S else ""
     return lambda seconds: datetime.fromtimestamp(seconds, UTC).strftime(f"{day}%H:%M:%S")
 
 
@@ -196,6 +195,8 @@ def _retractions(view: _View, speakers: Sequence[RankSum]) -> str:
     first, rank = min(found, key=lambda pair: pair[0].line if pair[0].seconds is None else pair[0].seconds)
     who = f"{rank.label}, " if len(speakers) > 1 else ""
     times = "once" if count == 1 else f"{count_text(count)} times"
+    if len(speakers) > 1:
+        times += f", on {len(found)} of {len(speakers)} ranks"
     back = f": {_counted(requests, 'request')} put back" if requests is not None else ""
     return f"the KV cache was full {times}, first at {who}{_when(view, first)}, {first.file}:{first.line}{back}"
 
@@ -320,7 +321,7 @@ def _width_of(launch: LaunchSum, buckets: int) -> str:
 
 def _day(launch: LaunchSum) -> str:
     first = launch.first_s
-    if launch.axis == "line" or first is None or first < _DATED_FROM_S:
+    if launch.axis == "line" or first is None or first < DATED_FROM_S:
         return ""
     return f" from {datetime.fromtimestamp(first, UTC):%Y-%m-%d} on"
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 
 from logscope.frames import FLOAT, INT, TEXT, Row, Schema
-from logscope.serving import Serving
+from logscope.serving import DATED_FROM_S, Serving
 from logscope.serving.summary import Cell, LaunchSum, Moment, RankSum
 
 JSON_SCHEMA = 1
-Labels = Callable[[float], str]
 
 FIGURES: Schema = {
     "decode_lines": (INT, "Decode lines"),
@@ -61,7 +61,7 @@ def figures_of(cell: Cell) -> Row:
     return {name: found[name] for name in FIGURES}
 
 
-def serving_rows(launch: LaunchSum, ranks: Sequence[int], label: Labels) -> Iterator[Row]:
+def serving_rows(launch: LaunchSum, ranks: Sequence[int]) -> Iterator[Row]:
     """Yield one row per bucket and rank that has lines in it."""
     for bucket in launch.buckets:
         for place in ranks:
@@ -69,19 +69,19 @@ def serving_rows(launch: LaunchSum, ranks: Sequence[int], label: Labels) -> Iter
             if cell is not None:
                 rank = launch.ranks[place].rank
                 where: Row = {"launch": launch.number, "node": rank.node, "rank": rank.tag}
-                yield where | _begin(launch, bucket, label) | figures_of(cell)
+                yield where | _begin(launch, bucket) | figures_of(cell)
 
 
-def _begin(launch: LaunchSum, bucket: int, label: Labels) -> Row:
+def _begin(launch: LaunchSum, bucket: int) -> Row:
     is_time = launch.axis == "time"
     return {
-        "begin": label(bucket * launch.width) if is_time else None,
+        "begin": _stamp(bucket * launch.width) if is_time else None,
         "begin_line": None if is_time else int(bucket * launch.width),
         "width": float(launch.width),
     }
 
 
-def serving_data(views: Sequence[tuple[LaunchSum, Sequence[int], Labels, str]], serving: Serving) -> Mapping[str, object]:
+def serving_data(views: Sequence[tuple[LaunchSum, Sequence[int], str]], serving: Serving) -> Mapping[str, object]:
     """Return the report for JSON."""
     return {
         "schema": JSON_SCHEMA,
@@ -97,10 +97,10 @@ def serving_data(views: Sequence[tuple[LaunchSum, Sequence[int], Labels, str]], 
                 "axis": launch.axis,
                 "width": float(launch.width),
                 "lines_without_clock": launch.unplaced,
-                "ranks": [_rank(launch.ranks[place], label) for place in ranks],
-                "buckets": list(serving_rows(launch, ranks, label)),
+                "ranks": [_rank(launch.ranks[place]) for place in ranks],
+                "buckets": list(serving_rows(launch, ranks)),
             }
-            for launch, ranks, label, headline in views
+            for launch, ranks, headline in views
         ],
         "not_read": [
             {"name": name, "lines": count, "first": serving.unread.first[name][0], "at": str(serving.unread.first[name][1])}
@@ -113,21 +113,27 @@ def serving_data(views: Sequence[tuple[LaunchSum, Sequence[int], Labels, str]], 
     }
 
 
-def _rank(own: RankSum, label: Labels) -> Mapping[str, object]:
+def _rank(own: RankSum) -> Mapping[str, object]:
     return {
         "node": own.rank.node,
         "rank": own.rank.tag,
         "gen_throughput_median": own.histogram.median(),
         **figures_of(own.total),
-        "peaks": {name: _moment(moment, label) for name, moment in own.peaks.items()},
-        "first_retraction": None if own.first_retraction is None else _moment(own.first_retraction, label),
+        "peaks": {name: _moment(moment) for name, moment in own.peaks.items()},
+        "first_retraction": None if own.first_retraction is None else _moment(own.first_retraction),
     }
 
 
-def _moment(moment: Moment, label: Labels) -> Mapping[str, object]:
+def _moment(moment: Moment) -> Mapping[str, object]:
     return {
         "value": moment.value,
         "file": moment.file,
         "line": moment.line,
-        "time": None if moment.seconds is None else label(moment.seconds),
+        "time": None if moment.seconds is None else _stamp(moment.seconds),
     }
+
+
+def _stamp(seconds: float) -> str:
+    """Write a time as logs print it; without a date where the log prints none."""
+    when = datetime.fromtimestamp(seconds, UTC)
+    return f"{when:%Y-%m-%d %H:%M:%S}" if seconds >= DATED_FROM_S else f"{when:%H:%M:%S}"

@@ -23,6 +23,7 @@ KIND_OF: Mapping[str, str] = {
     "serving.retract": RETRACT,
 }
 MISSING = -1
+DATED_FROM_S = 1e8  # seconds; a clock without a date counts from midnight
 
 
 @dataclass(slots=True)
