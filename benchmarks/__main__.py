@@ -112,11 +112,30 @@ def packed(folder: Path, size: int, rounds: int) -> Iterator[Row]:
     yield "events of a .gz / gzip -dc", _ratio(cost["events"].cpu_s, cost["gzip"].cpu_s), "<= 1.5"
 
 
+def dense(folder: Path, size: int, rounds: int) -> Iterator[Row]:
+    """Every Prefill and Decode line as typed frames, beside a regex with named groups on each line; importing pandas not counted."""
+    log = folder / "dense.log"
+    write_log(log, size // 5)
+    names = ("dense_re", "dense_logscope", "import_pandas")
+    cost = measure({name: [*PEER, name, str(log)] for name in names}, min(rounds, 3))
+    start = cost["import_pandas"].cpu_s
+    lines = log.read_bytes().count(b" batch, #")
+    times = (cost["dense_re"].cpu_s - start) / (cost["dense_logscope"].cpu_s - start)
+    yield f"frames of {lines / 1e6:.1f} M lines of serving: one re a line / ours", f"{times:.1f}x", ">= 6x"
+    yield "  whole processes", _ratio(cost["dense_re"].cpu_s, cost["dense_logscope"].cpu_s), ""
+    small, large = folder / "small.log", folder / "large.log"
+    write_log(small, size // 20)
+    write_log(large, size)
+    memory = measure({str(path): [*LOGSCOPE, "serving", "-q", str(path)] for path in (small, large)}, 1)
+    yield f"  peak memory of `serving` of {size // 10**6} MB", f"{memory[str(large)].memory_mib:.0f} MiB", ""
+    yield f"  peak memory of {size // 20_000_000} MB", f"{memory[str(small)].memory_mib:.0f} MiB", "the same"
+
+
 def _ratio(ours: float, theirs: float) -> str:
     return f"{ours / theirs:.2f}x"
 
 
-COMPARISONS = {"sparse": sparse, "density": density, "start_up": start_up, "packed": packed}
+COMPARISONS = {"sparse": sparse, "density": density, "start_up": start_up, "packed": packed, "dense": dense}
 
 if __name__ == "__main__":
     main()

@@ -13,14 +13,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from logscope.api import Launches, LaunchView, read
+    from logscope.api import Launches, LaunchView, read, read_serving
     from logscope.errors import LogscopeError
+    from logscope.serving import ServingFrames
 
 __version__ = "0.1.0"
-__all__ = ["LaunchView", "Launches", "LogscopeError", "__version__", "read"]
+__all__ = ["LaunchView", "Launches", "LogscopeError", "ServingFrames", "__version__", "read", "read_serving"]
 
 _HOME = {
     "read": "logscope.api",
+    "read_serving": "logscope.api",
+    "ServingFrames": "logscope.serving",
     "Launches": "logscope.api",
     "LaunchView": "logscope.api",
     "LogscopeError": "logscope.errors",

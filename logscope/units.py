@@ -72,6 +72,7 @@ NUMBER_UNITS: dict[str, Unit] = {
     "tokens": _unit(1, "tokens"),
     "count": _unit(1, ""),
     "ratio": _unit(1, ""),
+    "per_s": _unit(1, ""),
     "percent": _unit("0.01", ""),
 }
 TEXT_UNITS = ("text", "list", "args", "command")

@@ -10,9 +10,11 @@ from logscope.commands import _shared as shared
 from logscope.errors import LogscopeError, NoLaunchError
 from logscope.reading import Reading, shown_name
 from logscope.render import find_renderer, renderer_names
-from logscope.report.serving import Shown, serving_report
+from logscope.report.serving import serving_report
+from logscope.report.serving_view import Shown
 from logscope.serving import Serving, read_parts
-from logscope.serving.summary import Summing
+from logscope.serving.summary import LaunchSum
+from logscope.serving.summing import Summing
 
 
 def register(app: typer.Typer) -> None:
@@ -55,13 +57,19 @@ def serving(
         raise _nothing(logs, reading)
     shared.warn_of_problems(reading, quiet)
     count = max(number for number, _ in found.segments)
-    numbers = [index + 1 for index in shared.choose(count, launch)]
-    chosen = [one for one in launches if one.number in numbers]
-    if not chosen:
-        raise NoLaunchError(f"launch {launch} has no Prefill or Decode line\n  do: --launch all shows those that have")
-    shared.write_report(serving_report(chosen, found, Shown(rank, ranks), count), format_name, targets)
+    report = serving_report(_chosen(launches, count, launch), found, Shown(rank, ranks), count)
+    shared.write_report(report, format_name, targets)
     if strict and found.drifted:
         raise typer.Exit(1)
+
+
+def _chosen(launches: list[LaunchSum], count: int, choice: str) -> list[LaunchSum]:
+    numbers = [index + 1 for index in shared.choose(count, choice)]
+    chosen = [launch for launch in launches if launch.number in numbers]
+    if not chosen:
+        has = ", ".join(str(launch.number) for launch in launches)
+        raise NoLaunchError(f"launch {numbers[0]} has no Prefill or Decode line\n  do: --launch with one of {has}")
+    return chosen
 
 
 def _nothing(logs: list[str], reading: Reading) -> LogscopeError:

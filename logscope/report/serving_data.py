@@ -103,7 +103,12 @@ def serving_data(views: Sequence[tuple[LaunchSum, Sequence[int], str]], serving:
             for launch, ranks, headline in views
         ],
         "not_read": [
-            {"name": name, "lines": count, "first": serving.unread.first[name][0], "at": str(serving.unread.first[name][1])}
+            {
+                "name": name,
+                "lines": count,
+                "first": serving.unread.first[name][0],
+                "at": str(serving.unread.first[name][1]),
+            }
             for name, count in serving.unread.counts.items()
         ],
         "drift": {

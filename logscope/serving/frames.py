@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas
     from numpy.typing import NDArray
 
+_TEXT = "_text"
 _WHOLE_UNITS = ("count", "tokens")
 
 
@@ -108,7 +109,7 @@ def _frame(
     }
     for name, unit in _values(parts, kind, packs).items():
         if unit == "text":
-            columns[name] = table.category(lambda part, name=name: part.batch.texts.get(name, MISSING))  # type: ignore[misc] # bound here
+            columns[name] = table.category(lambda part, name=name: _texts(part, name))  # type: ignore[misc] # bound here
             continue
         numbers = table.floats(lambda part, name=name: part.batch.numbers.get(name, np.nan))  # type: ignore[misc] # bound here
         columns[name] = _whole(numbers) if unit in _WHOLE_UNITS else _float(numbers)
@@ -123,10 +124,15 @@ def _values(parts: Sequence[Part], kind: str, packs: Packs) -> Mapping[str, str]
         if KIND_OF.get(pattern.id) == kind
         for field in pattern.fields.values()
     }
-    numbers = {name for part in parts for name in part.batch.numbers} - set(units)
-    texts = {name for part in parts for name in part.batch.texts} - set(units) - numbers
-    others = {name: "ratio" if name in numbers else "text" for name in sorted(numbers | texts)}
-    return {**units, **others}
+    numbers = sorted({name for part in parts for name in part.batch.numbers} - set(units))
+    texts = sorted({name for part in parts for name in part.batch.texts} - set(units))
+    of_both = {name: f"{name}{_TEXT}" if name in numbers else name for name in texts}
+    return {**units, **dict.fromkeys(numbers, "ratio"), **dict.fromkeys(of_both.values(), "text")}
+
+
+def _texts(part: Part, name: str) -> NDArray[np.int64] | int:
+    """Return the texts of a key; one that has numbers, too, has them in a column of its own."""
+    return part.batch.texts.get(name, part.batch.texts.get(name.removesuffix(_TEXT), MISSING))
 
 
 class _Table:
@@ -143,24 +149,29 @@ class _Table:
 
     def ints(self, column: Callable[[Part], NDArray[np.int64] | int]) -> NDArray[np.int64]:
         """Return a column of whole numbers."""
-        return self._joined(column, np_int=True).astype("int64", copy=False)
+        import numpy as np
+
+        joined = np.empty(sum(len(part.batch) for part in self._parts), np.int64)
+        for begin, part in self._places():
+            joined[begin : begin + len(part.batch)] = column(part)
+        return joined if self._order is None else joined[self._order]
 
     def floats(self, column: Callable[[Part], NDArray[np.float64] | float]) -> NDArray[np.float64]:
         """Return a column of numbers, NaN where there is none."""
-        return self._joined(column, np_int=False).astype("float64", copy=False)
-
-    def _joined(self, column: Callable[[Part], object], np_int: bool) -> NDArray[np.generic]:
         import numpy as np
 
-        size = sum(len(part.batch) for part in self._parts)
-        joined = np.empty(size, np.int64 if np_int else np.float64)
-        at = 0
-        for part in self._parts:
-            joined[at : at + len(part.batch)] = column(part)
-            at += len(part.batch)
+        joined = np.empty(sum(len(part.batch) for part in self._parts), np.float64)
+        for begin, part in self._places():
+            joined[begin : begin + len(part.batch)] = column(part)
         return joined if self._order is None else joined[self._order]
 
-    def category(self, column: Callable[[Part], NDArray[np.int64] | int]) -> pandas.Categorical:
+    def _places(self) -> Iterator[tuple[int, Part]]:
+        begin = 0
+        for part in self._parts:
+            yield begin, part
+            begin += len(part.batch)
+
+    def category(self, column: Callable[[Part], NDArray[np.int64] | int]) -> object:
         """Return a column of words."""
         import numpy as np
         import pandas
@@ -170,14 +181,14 @@ class _Table:
         used = used[used != MISSING]
         own = np.full(len(self._words.words) + 1, MISSING)  # the last one for what is missing
         own[used] = np.arange(len(used))
-        return pandas.Categorical.from_codes(own[codes], [self._words.words[code] for code in used])
+        return pandas.Categorical.from_codes(own[codes], pandas.Index([self._words.words[code] for code in used]))
 
-    def files(self) -> pandas.Categorical:
+    def files(self) -> object:
         """Return the column of files."""
         import pandas
 
         assert self._order is not None
-        return pandas.Categorical.from_codes(self._file[self._order], self._names)
+        return pandas.Categorical.from_codes(self._file[self._order], pandas.Index(self._names))
 
 
 def _whole(values: NDArray[np.float64]) -> object:

@@ -136,8 +136,8 @@ def _value_spots(text: str, values: Sequence[_Printed]) -> tuple[list[_Spot], li
     for name, field, start, end in values:
         number = _NUMBER.fullmatch(text, start, end)
         if number is None or (field is not None and field.unit == "text"):
-            if field is not None and field.unit in NUMBER_UNITS:
-                return None
+            if (field is not None and field.unit in NUMBER_UNITS) or _DIGITS.search(text, start, end):
+                return None  # no number, or a text that differs from line to line
             spots.append(_Spot(start, end, [Literal(text[start:end].encode())]))
             continue
         scale = _scaled(name, number, field)

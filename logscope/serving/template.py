@@ -40,7 +40,10 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Digits: at most eight, and exactly ``width`` where that is given. ``into`` is where the number goes; None: nowhere, at most sixteen."""
+    """Digits: at most eight, and exactly ``width`` where that is given.
+
+    ``into`` is where the number goes; None: nowhere, and there may be sixteen.
+    """
 
     into: str | int | None = None
     width: int | None = None

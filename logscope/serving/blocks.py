@@ -1,0 +1,156 @@
+"""Take the lines that fit a template out of a block of bytes, and learn templates from those that do not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from logscope.events import Recogniser
+from logscope.serving.learn import learn
+from logscope.serving.template import CLOCK_FRACTION, PADDING, Template, Walk, scaled, tag_codes, tag_of, walk
+from logscope.serving.types import KIND_OF, Batch, Vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+BLOCK_BYTES = 4 << 20  # of 1 MiB each line costs a fifth more: numpy is called as often for fewer lines
+_MOST_ATTEMPTS = 500
+_DIGITS = re.compile(rb"\d+")
+
+
+def whole_lines(blocks: Iterator[bytes | bytearray]) -> Iterator[bytearray]:
+    """Yield larger blocks that end with a line end, but for the last one, and ``PADDING`` more bytes."""
+    held = bytearray()
+    for block in blocks:
+        held += block
+        if len(held) >= BLOCK_BYTES and (cut := held.rfind(b"\n") + 1):
+            yield held[:cut] + bytes(PADDING)
+            del held[:cut]
+    if held:
+        yield held + bytes(PADDING)
+
+
+class Templates:
+    """The templates of a log; they are learnt while it is read."""
+
+    def __init__(self, recogniser: Recogniser, words: Vocabulary) -> None:
+        self._recogniser, self._words = recogniser, words
+        self._templates: list[Template] = []
+        self._seen: set[bytes] = set()
+        self._literals = [
+            literal.encode() for pattern in recogniser.patterns if pattern.id in KIND_OF for literal in pattern.literals
+        ]
+
+    def take_out(self, block: bytearray, line: int, into: list[Batch]) -> tuple[bytes, int]:
+        """Read the lines that fit a template.
+
+        Args:
+            block: whole lines and ``PADDING`` bytes; the last line may have no end.
+            line: how many lines come before it.
+            into: takes the rows.
+
+        Returns:
+            (the block without these lines, how many line ends are in it).
+        """
+        import numpy as np
+
+        size = len(block) - PADDING
+        data = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(data[:size] == ord("\n"))
+        starts = np.concatenate(([0], ends[:-1] + 1)) if len(ends) else ends
+        taken = np.zeros(len(starts), bool)
+        self._templates.sort(key=lambda template: -template.hits)
+        known = list(self._templates)
+        while True:
+            for template in known:
+                self._read(template, data, starts, taken, line, into)
+            rest = _without(block, size, starts, taken)
+            learnt = self._learn_from(rest)
+            if learnt is None:
+                return rest, len(ends)
+            self._templates.append(learnt)
+            known = [learnt]
+
+    def _read(
+        self,
+        template: Template,
+        data: NDArray[np.uint8],
+        starts: NDArray[np.intp],
+        taken: NDArray[np.bool_],
+        line: int,
+        into: list[Batch],
+    ) -> None:
+        """Read the lines of one template, all but the first, and take them out."""
+        import numpy as np
+
+        found = walk(template, data, starts, np.flatnonzero(~taken))
+        codes = tag_codes(found, len(template.tag) - 1)
+        template.hits += len(found.index)
+        if len(found.index) > 1:
+            first = np.arange(len(found.index)) > 0
+            taken[found.index[1:]] = True
+            into.append(self._batch(template, found, codes, line).chosen(first))
+
+    def _batch(self, template: Template, found: Walk, codes: NDArray[np.uint64] | None, line: int) -> Batch:
+        import numpy as np
+
+        count = len(found.index)
+        seconds = np.full(count, np.nan) if found.seconds is None else found.seconds
+        if CLOCK_FRACTION in found.numbers:
+            seconds = seconds + found.numbers[CLOCK_FRACTION].astype(np.float64) / template.clock_divisor
+        return Batch(
+            template.kind,
+            found.index.astype(np.int64) + (line + 1),
+            seconds,
+            self._ranks(template, codes, count),
+            np.full(count, self._words.code(template.origin), np.int64),
+            {value.name: scaled(found, value) for value in template.values},
+            {name: np.full(count, self._words.code(text), np.int64) for name, text in template.texts.items()},
+        )
+
+    def _ranks(self, template: Template, codes: NDArray[np.uint64] | None, count: int) -> NDArray[np.int64]:
+        import numpy as np
+
+        if codes is None:
+            return np.full(count, self._words.code(template.tag[0]), np.int64)
+        if (codes == codes[0]).all():
+            return np.full(count, self._words.code(tag_of(template, int(codes[0]))), np.int64)
+        several, which = np.unique(codes, return_inverse=True)
+        ranks = np.array([self._words.code(tag_of(template, int(code))) for code in several], np.int64)
+        return ranks[which]
+
+    def _learn_from(self, rest: bytes) -> Template | None:
+        """Return the template of the first line with a literal of serving that is of none yet."""
+        for literal in self._literals:
+            at = rest.find(literal)
+            while at >= 0 and len(self._seen) < _MOST_ATTEMPTS:
+                begin, end = rest.rfind(b"\n", 0, at) + 1, rest.find(b"\n", at)
+                if end < 0:
+                    break
+                raw = rest[begin:end]
+                shape = _DIGITS.sub(b"0", raw)
+                if shape not in self._seen:
+                    self._seen.add(shape)
+                    template = learn(raw, self._recogniser)
+                    if template is not None:
+                        return template
+                at = rest.find(literal, end)
+        return None
+
+
+def _without(block: bytearray, size: int, starts: NDArray[np.intp], taken: NDArray[np.bool_]) -> bytes:
+    """Return a block without what stands in some of its lines; their line ends stay."""
+    import numpy as np
+
+    edges = np.flatnonzero(np.diff(taken, prepend=False, append=False)).reshape(-1, 2).tolist()
+    begins = [*starts.tolist(), None] if edges else []
+    parts: list[bytes | memoryview] = []
+    at = 0
+    with memoryview(block) as view:
+        for first, behind in edges:
+            parts += [view[at : begins[first]], b"\n" * (behind - first)]
+            at = begins[behind] if behind < len(starts) else block.rfind(b"\n", 0, size) + 1
+        parts.append(view[at:size])
+        return b"".join(parts)
