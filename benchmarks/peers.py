@@ -57,7 +57,7 @@ def dense_re(log: str) -> int:
         for name in frame.columns.difference(["time", "rank", "cuda_graph", "line"]):
             frame[name] = pandas.to_numeric(frame[name])
         frame["time"] = pandas.to_datetime(frame["time"], format="%Y-%m-%d %H:%M:%S")
-        frame = frame.astype({"rank": "category", "cuda_graph": "category"})
+        frame = frame.astype({name: "category" for name in ("rank", "cuda_graph") if name in frame})
         count += len(frame)
     return count
 

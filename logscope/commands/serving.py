@@ -56,14 +56,16 @@ def serving(
     if not launches:
         raise _nothing(logs, reading)
     shared.warn_of_problems(reading, quiet)
-    count = max(number for number, _ in found.segments)
-    report = serving_report(_chosen(launches, count, launch), found, Shown(rank, ranks), count)
+    report = serving_report(_chosen(launches, found.launches, launch), found, Shown(rank, ranks))
     shared.write_report(report, format_name, targets)
     if strict and found.drifted:
         raise typer.Exit(1)
 
 
 def _chosen(launches: list[LaunchSum], count: int, choice: str) -> list[LaunchSum]:
+    """Return the launches that ``--launch`` names; what was served before the first of them has no number."""
+    if choice == "all":
+        return launches
     numbers = [index + 1 for index in shared.choose(count, choice)]
     chosen = [launch for launch in launches if launch.number in numbers]
     if not chosen:

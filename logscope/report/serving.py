@@ -15,14 +15,13 @@ from logscope.units import count_text
 from logscope.words import clip
 
 
-def serving_report(launches: Sequence[LaunchSum], serving: Serving, shown: Shown, count: int) -> Report:
+def serving_report(launches: Sequence[LaunchSum], serving: Serving, shown: Shown) -> Report:
     """Return the report of ``logscope serving``.
 
     Args:
         launches: those chosen that have lines of serving.
         serving: what was learnt of the logs besides.
         shown: which ranks.
-        count: how many launches the logs hold, with lines of serving or without.
 
     Raises:
         UsageError: the selection names a rank that no launch has.
@@ -30,7 +29,7 @@ def serving_report(launches: Sequence[LaunchSum], serving: Serving, shown: Shown
     sections: list[Section] = []
     views = [view_of(launch, shown) for launch in launches]
     for view in views:
-        sections += _sections(view, count > 1)
+        sections += _sections(view, len(launches) > 1 or serving.launches > 1)
     sections += _notes(serving)
     rows = [row for view in views for row in serving_rows(view.launch, view.ranks)]
     data = serving_data([(view.launch, view.ranks, headline(view)) for view in views], serving)
@@ -40,7 +39,8 @@ def serving_report(launches: Sequence[LaunchSum], serving: Serving, shown: Shown
 def _sections(view: View, is_one_of_several: bool) -> Iterator[Section]:
     launch = view.launch
     where = ", ".join(f"{file}:{first}..{last}" for file, (first, last) in launch.lines.items())
-    prefix = f"[{launch.number}] " if is_one_of_several else ""
+    number = str(launch.number) if launch.number else "before the first launch of the log"
+    prefix = f"[{number}] " if is_one_of_several else ""
     has_retracted = any(own.total.count("retractions") for own in launch.ranks)
     yield Text((f"{prefix}{where}: {headline(view)}",), "bad" if has_retracted else "good")
     table = serving_table(view)

@@ -7,7 +7,7 @@ rare wordings, retractions) goes the ordinary way, and so does one line of each 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from logscope.errors import SourceError
 from logscope.events import Recogniser
@@ -25,9 +25,13 @@ DRIFT_KEPT = 5
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows of one launch and one file. ``node`` is the node's rank where the arguments tell it."""
+    """Rows of one launch and one file. ``node`` is the node's rank where the arguments tell it.
+
+    ``launch`` is 0 for what was served before the first launch that the log shows; ``stream`` then tells logs and origins apart.
+    """
 
     launch: int
+    stream: str
     node: int | None
     file: str
     batch: Batch
@@ -35,11 +39,11 @@ class Part:
 
 @dataclass(slots=True)
 class Serving:
-    """What is known of the logs besides their rows, while they are read. ``segments``: (launch, file, first line, last line)."""
+    """What is known of the logs besides their rows. ``launches``: how many they show. ``drift``: the first lines in an unknown wording."""
 
     words: Vocabulary = field(default_factory=Vocabulary)
     unread: Unread = field(default_factory=Unread)
-    segments: list[tuple[int, Segment]] = field(default_factory=list)
+    launches: int = 0
     drift: list[Drift] = field(default_factory=list)
     drifted: int = 0
 
@@ -72,36 +76,57 @@ class _File:
         self._templates = Templates(recogniser, serving.words)
         self._rows = Rows(serving.words)
         self._segments: list[Segment] = []
+        self._begins: dict[int, int] = {}  # the first line of each segment, if it shows a launch
         self._numbers: dict[int, int] = {}
+        self._last: Event | Drift | None = None
         self._read: list[Batch] = []  # of the block at hand
         self._done: list[Batch] = []  # of blocks whose launches are known
 
     def parts(self) -> Iterator[Part]:
+        """Yield the rows of the log."""
         for segment, is_closed in split_streams(self._reading.packs, self._source.name, self._items()):
             if all(segment is not known for known in self._segments):
                 self._segments.append(segment)
+            if is_closed:
+                if id(segment) in self._begins:
+                    self._number(segment)
+            elif isinstance(self._last, Event) and id(segment) not in self._begins:
+                self._note_begin(segment, self._last)
             yield from self._given_out()
-            if is_closed and segment.events:
-                self._number(segment)
         self._block_ends()
         yield from self._given_out()
 
+    def _note_begin(self, segment: Segment, event: Event) -> None:
+        """Note where a segment shows a launch. A new segment does from its first line on; a log may serve before its first launch."""
+        is_first = all(other is segment or other.origin != segment.origin for other in self._segments)
+        if not is_first:
+            self._begins[id(segment)] = segment.first_line
+        elif event.pattern.opens_launch or self._reading.packs.phase_of(event.pattern).once:
+            self._begins[id(segment)] = event.pos.line
+
     def _items(self) -> Iterator[Event | Drift]:
+        """Yield what tells launches apart. Lines of serving do not: their clocks may be set back. They only give out what has been read."""
         try:
             for item in self._recogniser.read(self._source.name, self._rest(), ReadState()):
+                self._last = item
                 if isinstance(item, Drift):
-                    self._note_drift(item)
+                    if self._is_dense(item.patterns[0].partition(".")[0]):
+                        self._note_drift(item)
+                        continue
                 elif item.pattern.id in KIND_OF:
                     self._rows.add(item)
+                    item = replace(item, time=None, outer_time=None)
                 yield item
         except SourceError as error:
             self._reading.problems.append(error)
 
+    def _is_dense(self, phase: str) -> bool:
+        return self._reading.packs.phases[phase].dense
+
     def _note_drift(self, drift: Drift) -> None:
-        if self._reading.packs.phases[drift.patterns[0].partition(".")[0]].dense:
-            self._serving.drifted += 1
-            if len(self._serving.drift) < DRIFT_KEPT:
-                self._serving.drift.append(drift)
+        self._serving.drifted += 1
+        if len(self._serving.drift) < DRIFT_KEPT:
+            self._serving.drift.append(drift)
 
     def _rest(self) -> Iterator[bytes]:
         """Yield the blocks of the log without the lines that fit a template."""
@@ -118,9 +143,20 @@ class _File:
 
     def _given_out(self) -> Iterator[Part]:
         for batch in self._done:
-            for segment, part in self._by_segment(batch):
-                yield Part(self._number(segment), segment.node, self._source.name, part)
+            for segment, rows in self._by_segment(batch):
+                begin = self._begins.get(id(segment))
+                if begin is not None and begin <= int(rows.line[0]):
+                    yield Part(self._number(segment), "", segment.node, self._source.name, rows)
+                elif begin is None or begin > int(rows.line[-1]):
+                    yield self._before(segment, rows)
+                else:
+                    is_before = rows.line < begin
+                    yield self._before(segment, rows.chosen(is_before))
+                    yield Part(self._number(segment), "", segment.node, self._source.name, rows.chosen(~is_before))
         self._done.clear()
+
+    def _before(self, segment: Segment, rows: Batch) -> Part:
+        return Part(0, f"{self._source.name} {segment.origin}", None, self._source.name, rows)
 
     def _by_segment(self, batch: Batch) -> Iterator[tuple[Segment, Batch]]:
         import numpy as np
@@ -138,6 +174,6 @@ class _File:
 
     def _number(self, segment: Segment) -> int:
         if id(segment) not in self._numbers:
-            self._numbers[id(segment)] = number = self._joiner.place(segment)
-            self._serving.segments.append((number, segment))
+            self._numbers[id(segment)] = self._joiner.place(segment)
+            self._serving.launches = max(self._serving.launches, self._numbers[id(segment)])
         return self._numbers[id(segment)]

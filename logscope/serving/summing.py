@@ -32,26 +32,27 @@ class Summing:
     def __init__(self, words: Vocabulary, every: float | None = None) -> None:
         """Take the vocabulary of the reading; ``every``: how wide buckets are, None: as many as fit."""
         self._words, self._every = words, every
-        self._launches: dict[int, LaunchSum] = {}
-        self._ranks: dict[int, dict[tuple[int | None, str], int]] = {}
+        self._launches: dict[tuple[int, str], LaunchSum] = {}
+        self._places: dict[tuple[int, str], dict[tuple[int | None, str], int]] = {}
 
     def take(self, part: Part) -> None:
         """Add the rows of a part."""
         import numpy as np
 
         batch = part.batch
-        launch = self._launches.get(part.launch)
-        if launch is None:
-            launch = self._launches[part.launch] = self._new(part)
+        key = (part.launch, part.stream)
+        if key not in self._launches:
+            self._launches[key], self._places[key] = self._new(part), {}
+        launch = self._launches[key]
         first, last = launch.lines.get(part.file, (int(batch.line.min()), 0))
         launch.lines[part.file] = (min(first, int(batch.line.min())), max(last, int(batch.line.max())))
         for code in np.unique(batch.rank):
             own = batch.chosen(batch.rank == code)
-            place = self._place(launch, part.node, self._words.words[code])
+            place = _place(launch, self._places[key], part.node, self._words.words[code])
             _add_to_rank(launch.ranks[place], own, part.file)
             self._add_to_cells(launch, place, own)
         while not launch.is_fixed and len({bucket for bucket, _ in launch.cells}) > MOST_BUCKETS:
-            launch = self._launches[part.launch] = launch.joined(_next_width(launch))
+            launch = self._launches[key] = launch.joined(_next_width(launch))
 
     def launches(self) -> list[LaunchSum]:
         """Return what has been taken; ranks in order."""
@@ -62,13 +63,6 @@ class Summing:
 
         axis: Axis = "line" if bool(np.isnan(part.batch.seconds).all()) else "time"
         return LaunchSum(part.launch, axis, self._every or _WIDTHS[axis][0], self._every is not None)
-
-    def _place(self, launch: LaunchSum, node: int | None, tag: str) -> int:
-        places = self._ranks.setdefault(launch.number, {})
-        if (node, tag) not in places:
-            places[node, tag] = len(launch.ranks)
-            launch.ranks.append(RankSum(parse_rank(tag, node)))
-        return places[node, tag]
 
     def _add_to_cells(self, launch: LaunchSum, place: int, batch: Batch) -> None:
         import numpy as np
@@ -88,6 +82,14 @@ class Summing:
         for index, measure in enumerate(MEASURES):
             for bucket, value in _figures(batch, measure, which, len(buckets)):
                 launch.cells.setdefault((int(buckets[bucket]), place), Cell()).add(index, value)
+
+
+def _place(launch: LaunchSum, places: dict[tuple[int | None, str], int], node: int | None, tag: str) -> int:
+    """Return the place of a rank in a launch."""
+    if (node, tag) not in places:
+        places[node, tag] = len(launch.ranks)
+        launch.ranks.append(RankSum(parse_rank(tag, node)))
+    return places[node, tag]
 
 
 def _figures(batch: Batch, measure: Measure, which: NDArray[np.intp], count: int) -> Iterator[tuple[int, float]]:
