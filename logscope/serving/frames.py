@@ -111,6 +111,9 @@ def _frame(
         if unit == "text":
             columns[name] = table.category(lambda part, name=name: _texts(part, name))  # type: ignore[misc] # bound here
             continue
+        if all(name not in part.batch.numbers for part in parts):
+            columns[name] = _missing(len(table), unit in _WHOLE_UNITS)
+            continue
         numbers = table.floats(lambda part, name=name: part.batch.numbers.get(name, np.nan))  # type: ignore[misc] # bound here
         columns[name] = _whole(numbers) if unit in _WHOLE_UNITS else _float(numbers)
     return pandas.DataFrame(columns, copy=False)
@@ -143,15 +146,19 @@ class _Table:
 
         self._parts, self._words = parts, words
         self._names = list(dict.fromkeys(part.file for part in parts))
+        self._size = sum(len(part.batch) for part in parts)
         self._order: NDArray[np.intp] | None = None
         self._file = self.ints(lambda part: self._names.index(part.file))
         self._order = np.lexsort((self.ints(lambda part: part.batch.line), self._file))
+
+    def __len__(self) -> int:
+        return self._size
 
     def ints(self, column: Callable[[Part], NDArray[np.int64] | int]) -> NDArray[np.int64]:
         """Return a column of whole numbers."""
         import numpy as np
 
-        joined = np.empty(sum(len(part.batch) for part in self._parts), np.int64)
+        joined = np.empty(self._size, np.int64)
         for begin, part in self._places():
             joined[begin : begin + len(part.batch)] = column(part)
         return joined if self._order is None else joined[self._order]
@@ -160,7 +167,7 @@ class _Table:
         """Return a column of numbers, NaN where there is none."""
         import numpy as np
 
-        joined = np.empty(sum(len(part.batch) for part in self._parts), np.float64)
+        joined = np.empty(self._size, np.float64)
         for begin, part in self._places():
             joined[begin : begin + len(part.batch)] = column(part)
         return joined if self._order is None else joined[self._order]
@@ -189,6 +196,16 @@ class _Table:
 
         assert self._order is not None
         return pandas.Categorical.from_codes(self._file[self._order], pandas.Index(self._names))
+
+
+def _missing(count: int, is_whole: bool) -> object:
+    """Return a column without a value: a third of the time of looking for them in every part."""
+    import numpy as np
+    import pandas
+
+    if is_whole:
+        return pandas.arrays.IntegerArray(np.zeros(count, np.int64), np.ones(count, bool))
+    return pandas.arrays.FloatingArray(np.zeros(count), np.ones(count, bool))
 
 
 def _whole(values: NDArray[np.float64]) -> object:

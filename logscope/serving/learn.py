@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from logscope.lines import read_lines
 from logscope.model import Event, LogLine
 from logscope.packs import Field, Pairs
 from logscope.scan import ReadState
-from logscope.serving.template import CLOCK_FRACTION, Clock, Literal, Number, Scaled, Template, Token
+from logscope.serving.template import CLOCK_FRACTION, Clock, Literal, Mark, Number, Scaled, Template, Token
 from logscope.serving.types import KIND_OF
 from logscope.units import NUMBER_UNITS
 
@@ -55,7 +55,11 @@ def learn(raw: bytes, recogniser: Recogniser) -> Template | None:
     body = _value_spots(text, list(found))
     if head is None or body is None:
         return None
-    return _template(text, start, lines[0], event, [*head, *body[0]], body[1])
+    template = _template(text, start, lines[0], event, [*head, *body[0]], body[1])
+    literals = recogniser.gate.literals_in(text)
+    template.tokens = list(_marked(template.tokens, literals))
+    marks = sum(isinstance(token, Mark) for token in template.tokens)
+    return template if marks == sum(map(text.count, literals)) else None  # none may go over the end of a token
 
 
 def _template(
@@ -212,6 +216,15 @@ def _any_digits(text: str) -> Iterator[Token]:
     for place, part in enumerate(_DIGITS.split(text)):
         if part:
             yield Number() if place % 2 else Literal(part.encode())
+
+
+def _marked(tokens: Iterable[Token], literals: Sequence[str]) -> Iterator[Token]:
+    """Mark the first byte of each literal of the pattern files."""
+    for token in tokens:
+        if isinstance(token, Literal):
+            for literal in literals:
+                yield from (Mark(match.start()) for match in re.finditer(re.escape(literal.encode()), token.text))
+        yield token
 
 
 def _literally(text: str) -> Iterator[Token]:

@@ -1,7 +1,7 @@
 """Read the lines of serving: batches of rows by launch, in constant memory.
 
-Lines that fit a template are taken out of the bytes; their line ends stay, so that lines are counted as ever. What is left (launches,
-rare wordings, retractions) goes the ordinary way, and so does one line of each template in each block: it tells where launches begin.
+Lines that fit a template are read by numpy, and spoilt in the bytes: no literal stands in them any more. Then all goes the ordinary way,
+which finds what is left (launches, rare wordings), and one line of each template in each block: what has been read is given out then.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from logscope.serving.types import KIND_OF, Batch, Unread, Vocabulary
 from logscope.source import Source, find_sources, read_blocks
 
 DRIFT_KEPT = 5
+SEARCHED_FROM = 100  # lines of a block that fit no template: there may be new ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +129,8 @@ class _File:
         if len(self._serving.drift) < DRIFT_KEPT:
             self._serving.drift.append(drift)
 
-    def _rest(self) -> Iterator[bytes]:
-        """Yield the blocks of the log without the lines that fit a template."""
+    def _rest(self) -> Iterator[bytearray]:
+        """Yield the blocks of the log, with the lines spoilt that fit a template."""
         line = 0
         for block in whole_lines(read_blocks(self._source, self._reading.on_read)):
             rest, count = self._templates.take_out(block, line, self._read)
@@ -138,6 +139,7 @@ class _File:
             self._block_ends()
 
     def _block_ends(self) -> None:
+        self._templates.search_all = len(self._rows) > SEARCHED_FROM
         self._done += [*self._read, *self._rows.batches()]
         self._read.clear()
 

@@ -48,6 +48,9 @@ class Rows:
         """Take a line of serving."""
         self._events.setdefault(KIND_OF[event.pattern.id], []).append(event)
 
+    def __len__(self) -> int:
+        return sum(map(len, self._events.values()))
+
     def batches(self) -> list[Batch]:
         """Return the rows taken since the last time."""
         batches = [self._batch(kind, events) for kind, events in self._events.items()]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.uint64]
 
-PADDING = 64  # bytes behind the last line: a number is read eight bytes at a time
+PADDING = 64  # bytes behind the last line: so many are compared at once
 CLOCK_FRACTION = "clock."  # where the decimals of the clock go
 _CLOCK_BYTES = 19  # 2026-01-05 10:00:00
 _ZEROS = 0x3030303030303030  # "00000000"
@@ -49,7 +49,14 @@ class Number:
     width: int | None = None
 
 
-Token = Literal | Clock | Number
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """No bytes: a place to remember, so many bytes further on."""
+
+    offset: int
+
+
+Token = Literal | Clock | Number | Mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +84,28 @@ class Template:
 
 @dataclass(slots=True)
 class Walk:
-    """Some lines of a block, and how far each of them has been read."""
+    """Some lines of a block, and how far each of them has been read. ``marks``: places in the block, one array for each mark."""
 
     block: NDArray[np.uint8]
     index: NDArray[np.intp]
     at: NDArray[np.intp]
     seconds: NDArray[np.float64] | None = None
     numbers: dict[str | int, Array] = field(default_factory=dict)
+    marks: list[NDArray[np.intp]] = field(default_factory=list)
 
-    def load(self, offset: int = 0) -> Array:
-        """Return eight bytes of each line as one number, the first byte lowest."""
+    def load(self, size: int) -> NDArray[np.void]:
+        """Return the next bytes of each line. Bytes without a type: numpy gathers numbers that are not aligned at a fourth of the speed."""
         import numpy as np
 
-        # bytes of no type: numpy gathers numbers that are not aligned at a fourth of the speed
-        words = np.ndarray((len(self.block) - 7,), "V8", self.block.data, strides=(1,))
-        loaded: Array = words[self.at + offset].view("<u8")
+        windows = np.ndarray((len(self.block) - size + 1,), f"V{size}", self.block.data, strides=(1,))
+        loaded: NDArray[np.void] = windows[self.at]
+        return loaded
+
+    def load_number(self, offset: int = 0) -> Array:
+        """Return eight bytes of each line as one number, the first byte lowest."""
+        self.at += offset
+        loaded: Array = self.load(8).view("<u8")
+        self.at -= offset
         return loaded
 
     def keep(self, fits: NDArray[np.bool_]) -> None:
@@ -101,6 +115,7 @@ class Walk:
         self.index, self.at = self.index[fits], self.at[fits]
         self.seconds = None if self.seconds is None else self.seconds[fits]
         self.numbers = {name: column[fits] for name, column in self.numbers.items()}
+        self.marks = [places[fits] for places in self.marks]
 
 
 def walk(template: Template, block: NDArray[np.uint8], starts: NDArray[np.intp], index: NDArray[np.intp]) -> Walk:
@@ -118,6 +133,8 @@ def walk(template: Template, block: NDArray[np.uint8], starts: NDArray[np.intp],
             _read_literal(lines, token.text)
         elif isinstance(token, Clock):
             _read_clock(lines)
+        elif isinstance(token, Mark):
+            lines.marks.append(lines.at + token.offset)
         else:
             _read_number(lines, token)
         if not len(lines.index):
@@ -128,20 +145,16 @@ def walk(template: Template, block: NDArray[np.uint8], starts: NDArray[np.intp],
 def _read_literal(lines: Walk, text: bytes) -> None:
     import numpy as np
 
-    for start in range(0, len(text), 8):
-        part = text[start : start + 8]
-        wanted = np.uint64(int.from_bytes(part, "little"))
-        loaded = lines.load(start)
-        if len(part) < 8:
-            loaded &= np.uint64((1 << 8 * len(part)) - 1)
-        lines.keep(loaded == wanted)
-    lines.at = lines.at + len(text)
+    for start in range(0, len(text), PADDING):
+        part = text[start : start + PADDING]
+        lines.keep(lines.load(len(part)) == np.void(part))
+        lines.at = lines.at + len(part)
 
 
 def _read_number(lines: Walk, token: Number) -> None:
     import numpy as np
 
-    digits = lines.load() ^ np.uint64(_ZEROS)
+    digits = lines.load_number() ^ np.uint64(_ZEROS)
     length = _leading_digits(digits)
     fits = length > 0 if token.width is None else length == token.width
     if not fits.all():
@@ -151,7 +164,7 @@ def _read_number(lines: Walk, token: Number) -> None:
         lines.numbers[token.into] = _from_digits(digits << ((np.uint64(8) - length) << np.uint64(3)))
     lines.at = lines.at + length
     if token.into is None and (is_long := length == 8).any():  # the nanoseconds of a container's clock
-        lines.at = lines.at + np.where(is_long, _leading_digits(lines.load() ^ np.uint64(_ZEROS)), np.uint8(0))
+        lines.at = lines.at + np.where(is_long, _leading_digits(lines.load_number() ^ np.uint64(_ZEROS)), np.uint8(0))
 
 
 def _leading_digits(loaded: Array) -> NDArray[np.uint8]:
@@ -176,8 +189,8 @@ def _read_clock(lines: Walk) -> None:
     """Read a date, of which there are few, and a time of day, of which there are many."""
     import numpy as np
 
-    date, rest = lines.load(), lines.load(8) & np.uint64(0xFFFFFF)  # "2026-01-", "05 "
-    time = lines.load(11)  # "10:00:00"
+    date, rest = lines.load_number(), lines.load_number(8) & np.uint64(0xFFFFFF)  # "2026-01-", "05 "
+    time = lines.load_number(11)  # "10:00:00"
     digits = time ^ np.uint64(0x30303A30303A3030)
     fits = ((digits + np.uint64(0x0606000606000606)) | digits) & np.uint64(0xF0F0FFF0F0FFF0F0) == 0
     pairs = digits * np.uint64(10) + (digits >> np.uint64(8))
