@@ -133,9 +133,8 @@ class _File:
         """Yield the blocks of the log, with the lines spoilt that fit a template."""
         line = 0
         for block in whole_lines(read_blocks(self._source, self._reading.on_read)):
-            rest, count = self._templates.take_out(block, line, self._read)
-            line += count
-            yield rest
+            line += self._templates.take_out(block, line, self._read)
+            yield block
             self._block_ends()
 
     def _block_ends(self) -> None:

@@ -145,6 +145,10 @@ def walk(template: Template, block: NDArray[np.uint8], starts: NDArray[np.intp],
 def _read_literal(lines: Walk, text: bytes) -> None:
     import numpy as np
 
+    if len(text) == 1:  # a third of the time of bytes without a type
+        lines.keep(lines.block[lines.at] == text[0])
+        lines.at = lines.at + 1
+        return
     for start in range(0, len(text), PADDING):
         part = text[start : start + PADDING]
         lines.keep(lines.load(len(part)) == np.void(part))
