@@ -145,3 +145,8 @@ def seconds_text(seconds: float, resolution: float = 1.0) -> str:
 def count_text(count: float) -> str:
     """Write a whole number with thousands separated."""
     return f"{count:,}" if isinstance(count, int) else f"{count:,.0f}"
+
+
+def counted(count: float, what: str) -> str:
+    """Write a whole number of things, "1 line" or "2 lines"."""
+    return f"{count_text(int(count))} {what}{'' if count == 1 else 's'}"

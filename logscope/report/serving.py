@@ -11,7 +11,7 @@ from logscope.report.serving_words import headline
 from logscope.report.types import Records, Report, Section, Text
 from logscope.serving import Serving
 from logscope.serving.summary import LaunchSum
-from logscope.units import count_text
+from logscope.units import counted
 from logscope.words import clip
 
 
@@ -59,7 +59,7 @@ def _facts(view: View) -> Iterator[str]:
     if launch.axis == "line":
         yield "The log prints no clock: the lines of the file stand in for time."
     if launch.unplaced:
-        yield f"{count_text(launch.unplaced)} lines without a clock are in the totals, but not in the table."
+        yield f"In the totals, but not in the table: {counted(launch.unplaced, 'line')} without a clock."
     for place in view.speakers:
         silent = _silent_s(launch, place)
         if silent is not None:
@@ -78,7 +78,7 @@ def _silent_s(launch: LaunchSum, place: int) -> float | None:
 
 def _notes(serving: Serving) -> Iterator[Section]:
     lines = [
-        f"not read: {name} of {count_text(count)} lines, first {clip(repr(printed), 40)} ({pos})"
+        f"not read: {name} in {counted(count, 'line')} is no number, first {clip(repr(printed), 40)} ({pos})"
         for name, count in serving.unread.counts.items()
         for printed, pos in [serving.unread.first[name]]
     ]
@@ -88,6 +88,6 @@ def _notes(serving: Serving) -> Iterator[Section]:
     ]
     more = serving.drifted - len(serving.drift)
     if more > 0:
-        lines.append(f"not recognised: {count_text(more)} more lines")
+        lines.append(f"not recognised: {counted(more, 'more line')}")
     if lines:
         yield Text(tuple(lines), "warning")

@@ -103,11 +103,6 @@ def together(view: View, bucket: int) -> float | None:
     return sum(means) if means else None
 
 
-def counted(count: float, what: str) -> str:
-    """Write a count and what is counted."""
-    return f"{count_text(int(count))} {what}{'' if count == 1 else 's'}"
-
-
 def rate_text(value: float) -> str:
     """Write a rate in three digits at least."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from logscope.report.serving_view import View, about_text, counted, rate_text, together, width_text
+from logscope.report.serving_view import View, about_text, rate_text, together, width_text
 from logscope.serving.summary import Moment, RankSum, summed
-from logscope.units import count_text
+from logscope.units import count_text, counted
 
 
 def headline(view: View) -> str:

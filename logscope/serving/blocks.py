@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from logscope.events import Recogniser
+from logscope.errors import SourceError
 from logscope.scan import open_gate
 from logscope.serving.learn import learn
+from logscope.serving.recogniser import ServingRecogniser
 from logscope.serving.template import CLOCK_FRACTION, PADDING, Template, Walk, scaled, tag_codes, tag_of, walk
 from logscope.serving.types import KIND_OF, Batch, Vocabulary
 
@@ -24,16 +25,26 @@ _DIGITS = re.compile(rb"\d+")
 
 
 def whole_lines(blocks: Iterator[bytes | bytearray]) -> Iterator[bytearray]:
-    """Yield larger blocks that end with a line end, but for the last one, and ``PADDING`` more bytes."""
+    """Yield larger blocks that end with a line end, but for the last one, and ``PADDING`` more bytes.
+
+    Raises:
+        SourceError: the log is damaged; what could be read until then has been yielded.
+    """
     held = bytearray()
-    for block in blocks:
-        held += block
-        if len(held) >= BLOCK_BYTES and (cut := held.rfind(b"\n") + 1):
-            whole, held = held, held[cut:]
-            whole[cut:] = bytes(PADDING)
-            yield whole
+    damage: SourceError | None = None
+    try:
+        for block in blocks:
+            held += block
+            if len(held) >= BLOCK_BYTES and (cut := held.rfind(b"\n") + 1):
+                whole, held = held, held[cut:]
+                whole[cut:] = bytes(PADDING)
+                yield whole
+    except SourceError as error:
+        damage = error
     if held:
         yield held + bytes(PADDING)
+    if damage is not None:
+        raise damage
 
 
 class Templates:
@@ -42,7 +53,7 @@ class Templates:
     ``search_all``: look for new ones in the whole block, not in its begin only: that takes as long as a tenth of all the rest.
     """
 
-    def __init__(self, recogniser: Recogniser, words: Vocabulary) -> None:
+    def __init__(self, recogniser: ServingRecogniser, words: Vocabulary) -> None:
         self._recogniser, self._words = recogniser, words
         self._templates: list[Template] = []
         self._seen: set[bytes] = set()

@@ -11,6 +11,7 @@ from logscope.packs import Packs
 from logscope.reading import Reading, shown_name
 from logscope.serving.read import Part, Serving, read_parts
 from logscope.serving.types import DATED_FROM_S, DECODE, KIND_OF, MISSING, PREFILL, RETRACT, Vocabulary
+from logscope.units import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,9 +76,9 @@ def read_frames(paths: Sequence[str], reading: Reading) -> ServingFrames:
     problems = [str(problem) for problem in reading.problems]
     for name, count in serving.unread.counts.items():
         printed, pos = serving.unread.first[name]
-        problems.append(f"{name} of {count} lines is no number, first {printed!r} ({pos})")
+        problems.append(f"{name} is no number in {counted(count, 'line')}, first {printed!r} ({pos})")
     if serving.drifted:
-        problems.append(f"{serving.drifted} lines in an unknown wording, first {serving.drift[0].pos}")
+        problems.append(f"{counted(serving.drifted, 'line')} in an unknown wording, first {serving.drift[0].pos}")
     return ServingFrames(**frames, problems=tuple(problems))
 
 

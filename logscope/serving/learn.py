@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from logscope.events import Recogniser
 from logscope.lines import read_lines
 from logscope.model import Event, LogLine
 from logscope.packs import Field, Pairs
 from logscope.scan import ReadState
+from logscope.serving.recogniser import ServingRecogniser
 from logscope.serving.template import CLOCK_FRACTION, Clock, Literal, Mark, Number, Scaled, Template, Token
 from logscope.serving.types import KIND_OF
 from logscope.units import NUMBER_UNITS
@@ -31,7 +31,7 @@ class _Spot(NamedTuple):
     tokens: Sequence[Token]
 
 
-def learn(raw: bytes, recogniser: Recogniser) -> Template | None:
+def learn(raw: bytes, recogniser: ServingRecogniser) -> Template | None:
     """Return the template of a line, None where it is no line of serving, or has what numpy would not read.
 
     Args:
@@ -45,7 +45,7 @@ def learn(raw: bytes, recogniser: Recogniser) -> Template | None:
     lines = list(read_lines("", [raw + b"\n"], recogniser.packs, recogniser.gate, ReadState()))
     if len(lines) != 1 or not text.rstrip().endswith(lines[0].text):
         return None
-    event = recogniser.recognise(lines[0])
+    event = recogniser.recognise_silently(lines[0])
     if not isinstance(event, Event) or event.pattern.id not in KIND_OF:
         return None
     start = len(text.rstrip()) - len(lines[0].text)

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from logscope.errors import SourceError
-from logscope.events import Recogniser
 from logscope.launch import NodeJoiner, Segment, split_streams
 from logscope.model import Drift, Event
 from logscope.reading import Reading
 from logscope.scan import ReadState
 from logscope.serving.blocks import Templates, whole_lines
-from logscope.serving.rows import Rows, ServingRecogniser
+from logscope.serving.recogniser import ServingRecogniser
+from logscope.serving.rows import Rows
 from logscope.serving.types import KIND_OF, Batch, Unread, Vocabulary
 from logscope.source import Source, find_sources, read_blocks
 
@@ -70,7 +70,7 @@ class _File:
     """One log that is read."""
 
     def __init__(
-        self, source: Source, reading: Reading, recogniser: Recogniser, joiner: NodeJoiner, serving: Serving
+        self, source: Source, reading: Reading, recogniser: ServingRecogniser, joiner: NodeJoiner, serving: Serving
     ) -> None:
         self._source, self._reading, self._recogniser = source, reading, recogniser
         self._joiner, self._serving = joiner, serving

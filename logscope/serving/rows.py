@@ -6,34 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from logscope.clock import DAY_S, read_clock
-from logscope.events import Recogniser, printed_values
-from logscope.model import Drift, Event, LogLine
-from logscope.packs import Packs
+from logscope.model import Event
 from logscope.serving.learn import read_unknown
-from logscope.serving.types import KIND_OF, Batch, Unread, Vocabulary
+from logscope.serving.types import KIND_OF, Batch, Vocabulary
 from logscope.units import Quantity
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-class ServingRecogniser(Recogniser):
-    """Takes note of values that are no numbers, too: the event does not have them."""
-
-    def __init__(self, packs: Packs, unread: Unread) -> None:
-        super().__init__(packs, dense=True)
-        self._unread = unread
-
-    def recognise(self, line: LogLine) -> Event | Drift | None:
-        """Do what ``Recogniser.recognise`` does."""
-        found = super().recognise(line)
-        if isinstance(found, Event) and found.pattern.id in KIND_OF:
-            for name, printed in (printed_values(line, found.pattern, found.form) or {}).items():
-                field = found.pattern.fields.get(name)
-                if field is not None and field.result not in found.values and printed:
-                    self._unread.add(field.result, printed, found.pos)
-        return found
 
 
 class Rows:
