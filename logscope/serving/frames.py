@@ -150,7 +150,9 @@ class _Table:
         self._size = sum(len(part.batch) for part in parts)
         self._order: NDArray[np.intp] | None = None
         self._file = self.ints(lambda part: self._names.index(part.file))
-        self._order = np.lexsort((self.ints(lambda part: part.batch.line), self._file))
+        line = self.ints(lambda part: part.batch.line)
+        is_sorted = (np.diff(self._file) >= 0).all() and ((np.diff(line) > 0) | (np.diff(self._file) > 0)).all()
+        self._order = None if is_sorted else np.lexsort((line, self._file))
 
     def __len__(self) -> int:
         return self._size
@@ -195,8 +197,8 @@ class _Table:
         """Return the column of files."""
         import pandas
 
-        assert self._order is not None
-        return pandas.Categorical.from_codes(self._file[self._order], pandas.Index(self._names))
+        codes = self._file if self._order is None else self._file[self._order]
+        return pandas.Categorical.from_codes(codes, pandas.Index(self._names))
 
 
 def _missing(count: int, is_whole: bool) -> object:

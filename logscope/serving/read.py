@@ -17,7 +17,7 @@ from logscope.scan import ReadState
 from logscope.serving.blocks import Templates, whole_lines
 from logscope.serving.recogniser import ServingRecogniser
 from logscope.serving.rows import Rows
-from logscope.serving.types import KIND_OF, Batch, Unread, Vocabulary
+from logscope.serving.types import KIND_OF, Batch, Unread, Vocabulary, joined
 from logscope.source import Source, find_sources, read_blocks
 
 DRIFT_KEPT = 5
@@ -139,7 +139,10 @@ class _File:
 
     def _block_ends(self) -> None:
         self._templates.search_all = len(self._rows) > SEARCHED_FROM
-        self._done += [*self._read, *self._rows.batches()]
+        by_kind: dict[str, list[Batch]] = {}
+        for batch in (*self._read, *self._rows.batches()):
+            by_kind.setdefault(batch.kind, []).append(batch)
+        self._done += map(joined, by_kind.values())
         self._read.clear()
 
     def _given_out(self) -> Iterator[Part]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from logscope.model import Pos
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
+_Number = TypeVar("_Number", bound="np.generic")
 PREFILL, DECODE, RETRACT = "prefill", "decode", "retract"
 KIND_OF: Mapping[str, str] = {
     "serving.prefill": PREFILL,
@@ -77,6 +78,30 @@ class Batch:
             {name: column[mask] for name, column in self.numbers.items()},
             {name: column[mask] for name, column in self.texts.items()},
         )
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Return several batches of one kind as one, its rows in the order of their lines."""
+    import numpy as np
+
+    if len(batches) == 1:
+        return batches[0]
+    order = np.argsort(np.concatenate([batch.line for batch in batches]))
+    numbers = dict.fromkeys(name for batch in batches for name in batch.numbers)
+    texts = dict.fromkeys(name for batch in batches for name in batch.texts)
+
+    def column(parts: Iterable[NDArray[_Number]]) -> NDArray[_Number]:
+        return np.concatenate(list(parts))[order]
+
+    return Batch(
+        batches[0].kind,
+        column(batch.line for batch in batches),
+        column(batch.seconds for batch in batches),
+        column(batch.rank for batch in batches),
+        column(batch.origin for batch in batches),
+        {name: column(batch.numbers.get(name, np.full(len(batch), np.nan)) for batch in batches) for name in numbers},
+        {name: column(batch.texts.get(name, np.full(len(batch), MISSING)) for batch in batches) for name in texts},
+    )
 
 
 @dataclass(slots=True)
