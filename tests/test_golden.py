@@ -41,10 +41,10 @@ GOLDEN = {
     "0.4.4-new-fakecuda-tp1": ("timeline.text",),
     "0.5.9-new-eagle-tp2": ("timeline.text", "events.jsonl"),
     "0.5.14-new-eagle-tp2": ("timeline.text", "explain.text", "diff-0.5.9-new-eagle-tp2.text"),
-    "0.5.9-fakecuda-tp2-dp2": ("timeline.text", "diff-0.5.9-fakecuda-tp8.text"),
+    "0.5.9-fakecuda-tp2-dp2": ("serving.text", "serving.markdown", "timeline.text", "diff-0.5.9-fakecuda-tp8.text"),
     "0.5.9-fakecuda-graph-oom": ("timeline.text", "events.text", "explain.text", "explain.json"),
-    "0.5.9-new-swa-tp1": ("timeline.text",),
-    "0.5.23-new-mamba-tp1": ("timeline.text", "explain.text"),
+    "0.5.9-new-swa-tp1": ("timeline.text", "serving.csv"),
+    "0.5.23-new-mamba-tp1": ("timeline.text", "explain.text", "serving.json"),
     "0.5.23-kill9-scheduler": ("timeline.text", "explain.text"),
     "0.5.23-unknown-flag": ("timeline.text", "explain.text"),
     "0.5.18-new-fakecuda-notenough": ("explain.text",),
@@ -53,7 +53,7 @@ GOLDEN = {
     "0.5.23-port-in-use": ("explain.text",),
     "0.5.9-truncated": ("explain.text",),
 }
-COMMANDS = ("timeline", "events", "explain", "diff")
+COMMANDS = ("timeline", "events", "explain", "diff", "serving")
 FILES = [(case, name) for case, names in GOLDEN.items() for name in names]
 
 

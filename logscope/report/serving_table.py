@@ -39,17 +39,17 @@ def _short_count(value: float) -> str:
     return count_text(int(value))
 
 
-# the last ones are left out where a row would be too long
 _FIGURES = (
     _Figure("tok/s", lambda cell: cell.gen_mean, rate_text),
     _Figure("run", lambda cell: cell["running_most"], _whole),
     _Figure("queue", lambda cell: cell["queue_most"], _whole),
     _Figure("usage", lambda cell: cell.usage[0] if cell.usage else None, lambda value: f"{value:.2f}"),
-    _Figure("retracted", lambda cell: cell["retracted_reqs"], _whole),
     _Figure("accept", lambda cell: cell.accept_mean, lambda value: f"{value:.2f}"),
     _Figure("prefilled", lambda cell: cell["new_tokens"], _short_count),
     _Figure("cached", lambda cell: cell.cache_hit_rate, lambda value: f"{value:.0%}"),
+    _Figure("retracted", lambda cell: cell["retracted_reqs"], _whole),
 )
+_LEFT_OUT = ("cached", "prefilled", "accept", "queue", "run")  # where a row would be too long, in this order
 
 
 def serving_table(view: View) -> Table | None:
@@ -59,8 +59,10 @@ def serving_table(view: View) -> Table | None:
     if not figures or not view.launch.cells:
         return None
     table = _table_with(view, figures)
-    while len(figures) > 1 and _length(table) > LONGEST_ROW:
-        figures.pop()
+    for title in _LEFT_OUT:
+        if _length(table) <= LONGEST_ROW:
+            break
+        figures = [figure for figure in figures if figure.title != title]
         table = _table_with(view, figures)
     return table
 

@@ -72,7 +72,7 @@ def _pool(view: View, speakers: Sequence[RankSum]) -> str:
     peaks = [(own.peaks[name], name, own.rank) for own in speakers for name in _POOLS if name in own.peaks]
     if not peaks:
         return ""
-    peak, name, rank = max(peaks, key=lambda found: found[0].value)
+    peak, name, rank = max(peaks, key=lambda found: (found[0].value, -_order(found[0])))
     who = f"{rank.label}, " if len(speakers) > 1 else ""
     return f"{_POOLS[name]} was {peak.value:.2f} at most ({who}{_when(view, peak)})"
 
@@ -83,13 +83,17 @@ def _retractions(view: View, speakers: Sequence[RankSum]) -> str:
     if not count:
         return "no request was retracted"
     found = [(own.first_retraction, own.rank) for own in speakers if own.first_retraction is not None]
-    first, rank = min(found, key=lambda pair: pair[0].line if pair[0].seconds is None else pair[0].seconds)
+    first, rank = min(found, key=lambda pair: _order(pair[0]))
     who = f"{rank.label}, " if len(speakers) > 1 else ""
     times = "once" if count == 1 else f"{count_text(count)} times"
     if len(speakers) > 1:
         times += f", on {len(found)} of {len(speakers)} ranks"
     back = f": {counted(requests, 'request')} put back" if requests is not None else ""
     return f"the KV cache was full {times}, first at {who}{_when(view, first)}, {first.file}:{first.line}{back}"
+
+
+def _order(moment: Moment) -> float:
+    return moment.line if moment.seconds is None else moment.seconds
 
 
 def _when(view: View, moment: Moment) -> str:

@@ -110,11 +110,10 @@ class Templates:
         codes = tag_codes(found, len(template.tag) - 1)
         template.hits += len(found.index)
         if len(found.index) > 1:
-            first = np.arange(len(found.index)) > 0
             taken[found.index[1:]] = True
             for places in found.marks:
                 data[places[1:]] = _SPOILT
-            into.append(self._batch(template, found, codes, line).chosen(first))
+            into.append(self._batch(template, found, codes, line).chosen(slice(1, None)))
 
     def _batch(self, template: Template, found: Walk, codes: NDArray[np.uint64] | None, line: int) -> Batch:
         import numpy as np

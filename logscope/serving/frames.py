@@ -217,7 +217,8 @@ def _whole(values: NDArray[np.float64]) -> object:
     import pandas
 
     missing = np.isnan(values)
-    return pandas.arrays.IntegerArray(np.where(missing, 0, values).astype(np.int64), missing)
+    known = np.where(missing, 0, values) if missing.any() else values
+    return pandas.arrays.IntegerArray(known.astype(np.int64), missing)
 
 
 def _float(values: NDArray[np.float64]) -> object:

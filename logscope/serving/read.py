@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from logscope.errors import SourceError
 from logscope.launch import NodeJoiner, Segment, split_streams
@@ -19,6 +20,10 @@ from logscope.serving.recogniser import ServingRecogniser
 from logscope.serving.rows import Rows
 from logscope.serving.types import KIND_OF, Batch, Unread, Vocabulary, joined
 from logscope.source import Source, find_sources, read_blocks
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 DRIFT_KEPT = 5
 SEARCHED_FROM = 100  # lines of a block that fit no template: there may be new ones
@@ -163,21 +168,34 @@ class _File:
         return Part(0, f"{self._source.name} {segment.origin}", None, self._source.name, rows)
 
     def _by_segment(self, batch: Batch) -> Iterator[tuple[Segment, Batch]]:
+        """Tell rows apart by the segment that they are in; nearly always all are in one."""
         import numpy as np
 
-        codes = np.unique(batch.origin)
-        for code in codes:
-            own = batch if len(codes) == 1 else batch.chosen(batch.origin == code)
-            origin = self._serving.words.words[code]
+        for code in _different(batch.origin):
+            own = batch.chosen(batch.origin == code) if code is not None else batch
+            origin = self._serving.words.words[int(own.origin[0])]
             candidates = [segment for segment in self._segments if segment.origin == origin] or self._segments
             candidates = sorted(candidates, key=lambda segment: segment.first_line)
             begins = np.array([segment.first_line for segment in candidates[1:]], np.int64)
             places = np.searchsorted(begins, own.line, side="right")
-            for place in np.unique(places):
-                yield candidates[place], own if len(candidates) == 1 else own.chosen(places == place)
+            for place in _different(places):
+                yield (
+                    candidates[int(places[0]) if place is None else place],
+                    own if place is None else own.chosen(places == place),
+                )
 
     def _number(self, segment: Segment) -> int:
         if id(segment) not in self._numbers:
             self._numbers[id(segment)] = self._joiner.place(segment)
             self._serving.launches = max(self._serving.launches, self._numbers[id(segment)])
         return self._numbers[id(segment)]
+
+
+def _different(values: NDArray[np.int64] | NDArray[np.intp]) -> list[int] | list[None]:
+    """Return the different values; ``[None]`` where all are the same, for which nothing need be sorted."""
+    import numpy as np
+
+    if (values == values[0]).all():
+        return [None]
+    different: list[int] = np.unique(values).tolist()
+    return different

@@ -67,7 +67,7 @@ class Batch:
     def __len__(self) -> int:
         return len(self.line)
 
-    def chosen(self, mask: NDArray[np.bool_]) -> Batch:
+    def chosen(self, mask: NDArray[np.bool_] | slice) -> Batch:
         """Return some of the rows."""
         return Batch(
             self.kind,
