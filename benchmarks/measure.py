@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +17,12 @@ class Cost:
     memory_mib: float
 
 
-def measure(commands: Mapping[str, Sequence[str]], rounds: int) -> dict[str, Cost]:
+Name = TypeVar("Name")
+
+
+def measure(commands: Mapping[Name, Sequence[str]], rounds: int) -> dict[Name, Cost]:
     """Run every command once in each round: what else the machine does then meets all of them."""
-    runs: dict[str, list[Cost]] = {name: [] for name in commands}
+    runs: dict[Name, list[Cost]] = {name: [] for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():
             runs[name].append(_run(command))

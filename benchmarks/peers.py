@@ -70,20 +70,12 @@ def dense_logscope(log: str) -> int:
     return len(frames.decode) + len(frames.prefill)
 
 
-def import_pandas(_log: str) -> int:
-    """Do what both of them do first."""
-    import pandas
-
-    return len(pandas.DataFrame())
-
-
 PEERS = {
     "per_line_re": per_line_re,
     "gate": gate,
     "gate_40": lambda log: gate(log, 40),
     "dense_re": dense_re,
     "dense_logscope": dense_logscope,
-    "import_pandas": import_pandas,
 }
 
 if __name__ == "__main__":
