@@ -458,6 +458,11 @@ def test_the_first_words_are_the_answer() -> None:
     assert re.match(r"launch\.log:\d+\.\.\d+: About \d", done.stdout)
 
 
+def test_standard_input_is_read_and_named() -> None:
+    done = run("serving", "-", stdin=(decode() + "\n").encode())
+    assert "standard input:1..1: About 100 token/s were generated (median of 1 line)" in " ".join(done.stdout.split())
+
+
 @pytest.mark.parametrize("format_name", ["text", "markdown"])
 def test_lines_are_at_most_80_columns(format_name: str, write: Write) -> None:
     lines = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from logscope.reading import shown_name
 from logscope.report.serving_data import RECORDS, serving_data, serving_rows
 from logscope.report.serving_table import serving_bars, serving_table
 from logscope.report.serving_view import Shown, View, duration_text, view_of
@@ -38,7 +39,7 @@ def serving_report(launches: Sequence[LaunchSum], serving: Serving, shown: Shown
 
 def _sections(view: View, is_one_of_several: bool) -> Iterator[Section]:
     launch = view.launch
-    where = ", ".join(f"{file}:{first}..{last}" for file, (first, last) in launch.lines.items())
+    where = ", ".join(f"{shown_name(file)}:{first}..{last}" for file, (first, last) in launch.lines.items())
     number = str(launch.number) if launch.number else "before the first launch of the log"
     prefix = f"[{number}] " if is_one_of_several else ""
     has_retracted = any(own.total.count("retractions") for own in launch.ranks)

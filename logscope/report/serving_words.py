@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from logscope.reading import shown_name
 from logscope.report.serving_view import View, about_text, rate_text, together, width_text
 from logscope.serving.summary import Moment, RankSum, summed
 from logscope.units import count_text, counted
@@ -89,7 +90,7 @@ def _retractions(view: View, speakers: Sequence[RankSum]) -> str:
     if len(speakers) > 1:
         times += f", on {len(found)} of {len(speakers)} ranks"
     back = f": {counted(requests, 'request')} put back" if requests is not None else ""
-    return f"the KV cache was full {times}, first at {who}{_when(view, first)}, {first.file}:{first.line}{back}"
+    return f"the KV cache was full {times}, first at {who}{_when(view, first)}, {shown_name(first.file)}:{first.line}{back}"
 
 
 def _order(moment: Moment) -> float:
