@@ -3,6 +3,7 @@
     import logscope
     launches = logscope.read("run.log")
     launches[0].frames.timeline
+    logscope.explain("run.log"), logscope.diff("good.log", "run.log"), logscope.check("run.log", "logscope.toml")
 
 Importing this package imports neither pandas nor the pattern files; what is asked for is loaded then.
 """
@@ -13,16 +14,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from logscope.api import Launches, LaunchView, read
+    from logscope.api.checking import CheckedView, check
+    from logscope.api.diffing import DifferenceView, diff
+    from logscope.api.explaining import ExplanationView, explain
+    from logscope.api.launches import Launches, LaunchView, read
     from logscope.errors import LogscopeError
 
 __version__ = "0.1.0"
-__all__ = ["LaunchView", "Launches", "LogscopeError", "__version__", "read"]
+__all__ = [
+    "CheckedView",
+    "DifferenceView",
+    "ExplanationView",
+    "LaunchView",
+    "Launches",
+    "LogscopeError",
+    "__version__",
+    "check",
+    "diff",
+    "explain",
+    "read",
+]
 
 _HOME = {
-    "read": "logscope.api",
-    "Launches": "logscope.api",
-    "LaunchView": "logscope.api",
+    "read": "logscope.api.launches",
+    "Launches": "logscope.api.launches",
+    "LaunchView": "logscope.api.launches",
+    "explain": "logscope.api.explaining",
+    "ExplanationView": "logscope.api.explaining",
+    "diff": "logscope.api.diffing",
+    "DifferenceView": "logscope.api.diffing",
+    "check": "logscope.api.checking",
+    "CheckedView": "logscope.api.checking",
     "LogscopeError": "logscope.errors",
 }
 

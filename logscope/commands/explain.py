@@ -66,6 +66,7 @@ def explain(
     out: shared.Outs = None,
     force: shared.Force = False,
     patterns: shared.PatternDirs = None,
+    share: shared.Share = False,
     quiet: shared.Quiet = False,
 ) -> None:
     """Say why a launch failed or what limits it, where its memory went, and what to set.
@@ -89,7 +90,7 @@ def explain(
         report = _with_timeline(
             report, timeline_report(chosen, reading.packs, Selection(), has_headline=len(chosen) > 1)
         )
-    shared.write_report(report, format_name, targets)
+    shared.write_report(shared.for_sharing(report, chosen, share=share), format_name, targets)
     if not any(each.judged for each in explanations):
         raise typer.Exit(3)
 

@@ -21,6 +21,12 @@ def suggestion(word: str, known: Sequence[str]) -> str:
     return f"did you mean '{near[0]}'?" if near else f"known are {', '.join(known)}"
 
 
+def _begins_with_key(line: str, key: str) -> bool:
+    """Return whether a line sets a key. No regex: this is asked for every field of every event when the program starts."""
+    text = line.lstrip()
+    return text.startswith(key) and text[len(key) :].lstrip()[:1] in ("=", ".")
+
+
 class FileValues:
     """Reads values out of the tables of one file, and adds to ``problems`` what is wrong with them."""
 
@@ -30,6 +36,7 @@ class FileValues:
         self._lines = text.split("\n")
         headers = ((number, _HEADER.match(line)) for number, line in enumerate(self._lines, 1))
         self._headers = [(number, match["name"]) for number, match in headers if match]
+        self._header_lines = {number for number, _ in self._headers}
         self._used: set[int] = set()
 
     def problem(self, place: Place, what: str, do: str) -> None:
@@ -58,15 +65,11 @@ class FileValues:
 
     def key_place(self, place: Place, key: str) -> Place:
         """Return where a key (or a table) of the table at ``place`` stands; ``place`` itself if it is not there."""
-        begins = re.compile(rf"\s*{re.escape(key)}\s*[=.]")
-        is_header = any(number == place.line for number, _ in self._headers)
-        for number, line in enumerate(
-            self._lines[place.line if is_header else place.line - 1 :], place.line + is_header
-        ):
-            if _HEADER.match(line):
-                break
-            if begins.match(line):
+        number = place.line + 1 if place.line in self._header_lines else place.line
+        while number <= len(self._lines) and number not in self._header_lines:
+            if _begins_with_key(self._lines[number - 1], key):
                 return Place(self.name, number)
+            number += 1
         inner = (number for number, name in self._headers if number >= place.line and f".{name}".endswith(f".{key}"))
         return Place(self.name, next(inner, place.line))
 

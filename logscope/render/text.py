@@ -14,6 +14,8 @@ from rich.text import Text as RichText
 
 from logscope.render._shared import cell_text, number_text
 from logscope.report import Bars, Report, Section, Table, Text
+from logscope.report.mapping import map_section
+from logscope.safe import clean, without_commands
 
 NAME = "text"
 IS_BINARY = False
@@ -35,7 +37,7 @@ def render(report: Report) -> bytes:
     buffer = io.StringIO()
     _write(report, Console(file=buffer, width=PIPE_WIDTH, no_color=True, highlight=False, legacy_windows=False))
     lines = [line.rstrip() for line in buffer.getvalue().splitlines()]
-    return ("\n".join(lines) + "\n").encode("utf-8")
+    return without_commands("\n".join(lines) + "\n").encode("utf-8")
 
 
 def show(report: Report) -> None:
@@ -47,12 +49,15 @@ def show(report: Report) -> None:
         return
     if console.width > WIDEST:
         console = Console(file=sys.stdout, width=WIDEST, highlight=False)
-    _write(report, console)
+    with console.capture() as written:
+        _write(report, console)
+    sys.stdout.write(without_commands(written.get()))
+    sys.stdout.flush()
 
 
 def _write(report: Report, console: Console) -> None:
     can_draw = not console.options.ascii_only
-    for index, section in enumerate(report.sections):
+    for index, section in enumerate(map_section(section, clean) for section in report.sections):
         starts_launch = isinstance(section, Text) and section.style in ("good", "bad")
         if index and (starts_launch or not isinstance(section, Text)):
             console.print()
