@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -289,6 +290,16 @@ def test_json_has_all_values(job: Path) -> None:
     assert {"file": "rules.toml", "line": 9} == result["place"]
 
 
+def test_json_document_lists_the_fields_of_check(job: Path) -> None:
+    data = json.loads(logscope("check", "small.log", "--rules", "rules.toml", "-f", "json", cwd=job).stdout)
+    result = data["results"][1]
+    text = (FIXTURES.parent.parent / "docs" / "json.md").read_text(encoding="utf-8")
+    for heading, value in {"check": data, "check: results[]": result, "check: values[]": result["values"][0]}.items():
+        body = re.split(r"^#+ ", text.partition(f"# `{heading}`\n")[2], flags=re.MULTILINE)[0]
+        assert list(value) == re.findall(r"^\| `(\w+)` \|", body, flags=re.MULTILINE), heading
+    assert ["file", "line"] == list(result["place"]) == list(result["evidence"][0])
+
+
 # -- rules -----------------------------------------------------------------------------------------------------------------------
 
 
@@ -309,7 +320,8 @@ def test_nothing_is_learned_from_a_launch_that_did_not_work(log: str, code: int,
 
 
 def test_tests_of_rules_are_run(job: Path) -> None:
-    given = '  [[rule.test]]\n  given = ["[2026-01-05 10:00:21 TP0] KV Cache is allocated. #tokens: {}, KV size: 0.01 GB"]\n  expect = "fail"\n'
+    line = "[2026-01-05 10:00:21 TP0] KV Cache is allocated. #tokens: {}, KV size: 0.01 GB"
+    given = f'  [[rule.test]]\n  given = ["{line}"]\n  expect = "fail"\n'
     (job / "own.toml").write_text(RULES + given.format(100))
     assert 0 == logscope("rules", "test", "own.toml", cwd=job).returncode
     (job / "own.toml").write_text(RULES + given.format(160_000))
@@ -363,7 +375,7 @@ def test_stored_baseline_is_as_good_as_the_log(name: str, job: Path) -> None:
 
 def test_nodes_of_one_launch_are_one_baseline(job: Path) -> None:
     for node in (0, 1):
-        text = log_text(Made(tp=2, shows_command=False)).replace(
+        text = log_text(Made(tp=2, model_gib=80.0, shows_command=False)).replace(
             "tp_size=2", f"tp_size=4, nnodes=2, node_rank={node}, dist_init_addr='a:1'"
         )
         text = text.replace(" TP0]", f" TP{2 * node}]").replace(" TP1]", f" TP{2 * node + 1}]")

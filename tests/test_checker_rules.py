@@ -64,7 +64,8 @@ def test_amounts_have_units(text: str, value: float, dimension: str) -> None:
     """ "m" are minutes and "M" a million; "GB" is GiB, as SGLang prints it."""
     found = read_amount(text)
     assert found is not None
-    assert (pytest.approx(value), dimension) == (found.value, found.dimension)
+    assert pytest.approx(value) == found.value
+    assert dimension == found.dimension
 
 
 @pytest.mark.parametrize("text", ["", "much", "1,5 GiB", "12 parsecs", "1e6", "k", "5 k GiB", "1.2.3"])

@@ -113,7 +113,7 @@ def _result_data(result: Result) -> dict[str, object]:
 
 def _value_data(value: Value) -> dict[str, object]:
     return {
-        "rank": value.rank,
+        "rank": value.rank or None,
         "value": value.number.value if value.number is not None else value.text,
         "resolution": value.number.resolution if value.number is not None else None,
         "unit": value.dimension or None,
