@@ -13,22 +13,29 @@ from typing import Annotated
 import typer
 
 from logscope import __version__, commands
-from logscope.commands.diff import default_command
-from logscope.errors import LogscopeError
+from logscope.errors import LogscopeError, SameLaunchError
 from logscope.safe import clean_lines
 
 HELP = "Say from an SGLang server's launch log what happened and where each GiB of each rank went."
 EPILOG = "Example: logscope run.log"
+_EXPLAIN = ("explain", "--timeline")
 
-app = typer.Typer(
-    name="logscope",
-    help=HELP,
-    epilog=EPILOG,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+
+def build_app(names: Sequence[str]) -> typer.Typer:
+    """Return the program with some of its subcommands: what the others import takes longer than reading most logs."""
+    app = typer.Typer(
+        name="logscope",
+        help=HELP,
+        epilog=EPILOG,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    for name in names:
+        import_module(f"logscope.commands.{name}").register(app)
+    return app
 
 
 def _show_version(wanted: bool) -> None:
@@ -37,7 +44,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     _version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
@@ -51,24 +57,15 @@ def command_names() -> list[str]:
     return sorted(module.name for module in iter_modules(commands.__path__) if not module.name.startswith("_"))
 
 
-for _name in command_names():
-    import_module(f"logscope.commands.{_name}").register(app)
-
-
 def _with_default_command(arguments: Sequence[str]) -> list[str]:
-    """Put a command in front of logs, so that no word is needed for a first use.
-
-    One log, or several, is ``explain --timeline``; two are ``diff``, unless they are nodes of one launch.
-    """
+    """Put a command in front of logs, so that no word is needed for a first use: two are ``diff``, else ``explain --timeline``."""
     first = next(iter(arguments), "")
     if first in command_names() or first.startswith("--") or first in ("", "-h"):
         return list(arguments)
     logs = list(takewhile(_looks_like_log, arguments))
     if not logs:
         return list(arguments)
-    if len(logs) == 2 and default_command(logs) == "diff":
-        return ["diff", *arguments]
-    return ["explain", "--timeline", *arguments]
+    return ["diff", *arguments] if len(logs) == 2 else [*_EXPLAIN, *arguments]
 
 
 def _looks_like_log(word: str) -> bool:
@@ -82,18 +79,29 @@ def run(arguments: Sequence[str] | None = None) -> None:
 
     typer itself exits for what it finds wrong in the words (2) and for a closed pipe.
     """
-    words = _with_default_command(sys.argv[1:] if arguments is None else arguments)
+    asked = sys.argv[1:] if arguments is None else arguments
+    words = _with_default_command(asked)
     if sys.stdout is None:  # closed by whoever started the program
         _complain("cannot write: stdout is closed")
         sys.exit(3)
     try:
-        app(words or ["--help"])
+        try:
+            _start(words)
+        except SameLaunchError:
+            if words == list(asked):
+                raise
+            _start([*_EXPLAIN, *asked])  # two logs without a command that are nodes of one launch
     except LogscopeError as error:
         _complain(str(error))
         sys.exit(error.exit_code)
     except OSError as error:  # a full disk, a closed stdout
         _complain(f"cannot write: {error.strerror or error}")
         sys.exit(3)
+
+
+def _start(words: Sequence[str]) -> None:
+    names = command_names()
+    build_app([words[0]] if words and words[0] in names else names)(words or ["--help"])
 
 
 def _complain(text: str) -> None:

@@ -11,6 +11,10 @@ class UsageError(LogscopeError):
     """A flag or an argument does not make sense."""
 
 
+class SameLaunchError(UsageError):
+    """Two logs that were to be compared are nodes of one launch."""
+
+
 class PackError(LogscopeError):
     """Pattern files were refused; the message lists every problem with file:line and what to do."""
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from packaging.version import Version
+
 from logscope.packs import Blame, Form, Pattern
 from logscope.rank import Rank
 from logscope.server_args import Command, ServerArgs
@@ -176,6 +178,15 @@ class ReleaseRange:
             return "no single release has all of it"
         bounds = (f">={self.since}" if self.since else "", f"<{self.until}" if self.until else "")
         return ", ".join(bound for bound in bounds if bound) or "any"
+
+    def overlaps(self, since: str | None, until: str | None) -> bool:
+        """Return whether it may be a release from ``since`` on and before ``until``; None is open.
+
+        ``not overlaps(None, x)``: surely x or later; ``not overlaps(x, None)``: surely before x.
+        """
+        is_late = until is not None and self.since is not None and Version(self.since) >= Version(until)
+        is_early = since is not None and self.until is not None and Version(self.until) <= Version(since)
+        return not is_late and not is_early
 
 
 @dataclass(frozen=True, slots=True)

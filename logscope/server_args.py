@@ -21,6 +21,10 @@ _CONTINUED = re.compile(r"\s+\\\s*$")
 _ENTRY = re.compile(r"^sglang\.launch_server$|launch_server(\.py)?$|^sglang$")
 
 
+LARGEST_NUMBER = 2**63
+MOST_RANKS = 100_000
+
+
 @dataclass(frozen=True, slots=True)
 class ServerArgs:
     """The printed arguments: name -> value. ``complete`` is False when the text is cut; a value at the cut is left out."""
@@ -36,6 +40,20 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     flags: Mapping[str, ArgValue] = field(default_factory=dict)
     text: str = ""
+
+
+def arg_number(values: Mapping[str, ArgValue], name: str) -> float | None:
+    """Return a number among arguments, None where it is not there, no number, or none that a flag can have (infinite, 400 digits)."""
+    value = values.get(name)
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    return float(value) if abs(value) < LARGEST_NUMBER else None
+
+
+def arg_count(values: Mapping[str, ArgValue], name: str) -> int:
+    """Return a number of ranks or nodes among arguments; 1 where they do not say, or say what no cluster has."""
+    count = arg_number(values, name)
+    return int(count) if count is not None and 1 <= count <= MOST_RANKS else 1
 
 
 def parse_server_args(text: str) -> ServerArgs:

@@ -97,6 +97,20 @@ def item_quantities(event: Event) -> Iterator[tuple[str, Quantity]]:
             yield field.item.replace("{kind}", event.string("kind") or "").strip(), amount
 
 
+def token_capacity(launch: Launch) -> tuple[Quantity, Pos] | None:
+    """Return the token capacity of one model replica, the smallest that any rank states, and the line that states it."""
+    for name in ("max_total_num_tokens", "tokens"):
+        pairs = zip(launch.events, launch.workers, strict=True)
+        stated = [
+            (number, event.pos)
+            for event, worker in pairs
+            if worker != "draft" and (number := event.quantity(name)) is not None
+        ]
+        if stated:
+            return min(stated, key=lambda pair: pair[0].value)
+    return None
+
+
 def _printed_use(event: Event) -> Quantity | None:
     amounts = [amount for _, amount in item_quantities(event)]
     if not amounts:

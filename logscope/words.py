@@ -11,7 +11,7 @@ from logscope.model import Launch, Pos
 from logscope.packs import Blame, Packs
 from logscope.rank import Rank
 from logscope.reading import shown_name
-from logscope.timeline import GAP, PhaseRow, item_quantities, phase_rows
+from logscope.timeline import GAP, PhaseRow, item_quantities, phase_rows, token_capacity
 from logscope.units import Quantity, count_text, gib
 
 _LONGEST_REASON = 240
@@ -46,10 +46,10 @@ def ready_text(launch: Launch, packs: Packs) -> str:
     parts = [f"ready{after_text(launch, launch.outcome.evidence[0], packs)}"]
     if launch.ranks:
         parts.append("1 rank" if len(launch.ranks) == 1 else f"{len(launch.ranks)} ranks")
-    tokens = capacity(launch)
-    if tokens is not None:
+    capacity = token_capacity(launch)
+    if capacity is not None:
         kv = kv_cache(launch)
-        parts.append(f"{count_text(tokens.value)} tokens of KV cache{f' ({kv})' if kv else ''}")
+        parts.append(f"{count_text(capacity[0].value)} tokens of KV cache{f' ({kv})' if kv else ''}")
     left = left_free(launch)
     if left:
         parts.append(left)
@@ -195,18 +195,6 @@ def duration_text(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-
-
-def capacity(launch: Launch) -> Quantity | None:
-    """Return the token capacity of one model replica: the smallest that any rank states."""
-    for name in ("max_total_num_tokens", "tokens"):
-        pairs = zip(launch.events, launch.workers, strict=True)
-        stated = [
-            number for event, worker in pairs if worker != "draft" and (number := event.quantity(name)) is not None
-        ]
-        if stated:
-            return min(stated, key=lambda number: number.value)
-    return None
 
 
 def kv_cache(launch: Launch) -> str:

@@ -12,23 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from running import logscope
+
 FIXTURES = Path(__file__).parent / "fixtures"
 BASELINE = str(FIXTURES / "baseline" / "launch.log")
 CAR = str(FIXTURES / "car" / "launch.log")
 EAGLE = str(FIXTURES / "0.5.14-new-eagle-tp2" / "launch.log")
 DRIFTED = "[2026-01-05 10:00:00 TP0] Load weight begin. avail mem=94.04 GB\n[2026-01-05 10:00:09 TP0] Load weight end. all is well\n"
-
-
-def logscope(*words: str, stdin: bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "logscope", *words],
-        input=stdin,
-        cwd=cwd,
-        capture_output=True,
-        check=False,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "80"},
-    )
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def test_the_first_words_of_a_timeline_are_the_answer() -> None:

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from running import logscope
+
 FIXTURES = Path(__file__).parent / "fixtures"
 STORY = ("baseline", "car", "car_050", "car_debug", "baseline_debug_nocar", "baseline_grep")
 LAST_FREE = 'mem_fraction_static=0.55, nnodes=2, node_rank=%d, dist_init_addr="a:1"'
-
-
-def logscope(*words: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "80", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "logscope", *words]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, check=False, env=environment, input=stdin)
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 @pytest.fixture(scope="module")
@@ -186,3 +178,15 @@ def test_csv_and_markdown(story: Path) -> None:
     markdown = logscope("diff", "baseline.log", "car.log", "-f", "markdown", cwd=story).stdout
     assert "mem_fraction_static 0.88 -> 0.55 takes 31.03 GiB" in markdown
     assert len(markdown) < 65_536  # a comment on a pull request
+
+
+def test_a_side_of_two_launches_is_no_launch_of_two_nodes(story: Path) -> None:
+    done = logscope("diff", "baseline.log,car.log", "car.log", cwd=story)
+    assert (2, "") == (done.returncode, done.stdout)
+    assert "baseline.log,car.log: 2 launches, not the nodes of one, by their server_args" in done.stderr
+
+
+def test_plain_replicas_do_not_hide_what_tensor_parallelism_does() -> None:
+    sides = [str(FIXTURES / case / "launch.log") for case in ("0.5.9-fakecuda-tp8", "0.5.9-fakecuda-tp2-dp2")]
+    causes = json.loads(logscope("diff", *sides, "-f", "json").stdout)["causes"]
+    assert ("tp_size", "8", "2") == tuple(causes[0][key] for key in ("name", "before", "after"))

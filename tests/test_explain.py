@@ -29,10 +29,10 @@ from logscope.explainer import Explanation, Question, check_question, explain_la
 from logscope.model import Finding, Launch
 from logscope.packs import Packs
 from logscope.server_args import ArgValue
-from logscope.sizing import CellHint
+from logscope.sizing import Cell
 from logscope.units import GIB
 
-GIVEN = CellHint(exact(70272), exact(70272), "given")
+GIVEN = Cell(exact(70272), exact(70272), "given")
 NONE_WORKS = "More tensor parallelism, a smaller or quantized model, an fp8 KV cache, or no draft model."
 
 
@@ -768,3 +768,8 @@ def test_a_printed_nothing_is_not_rounded_to_something(explain: Explain) -> None
     (found,) = explain(printed_args(), *load_lines(), pool, READY_SOON)
     (size,) = [term.amount for term in found.budget if term.name == "KV cache, as allocated"]
     assert "0.00..0.01" == gib_text(size)
+
+
+def test_a_launch_that_died_is_not_told_to_mend_its_storage(fixture_launches: dict[str, Launch], packs: Packs) -> None:
+    found = explain_launch(fixture_launches["car"], packs, Question())
+    assert [""] == [finding.remedy for finding in found.findings if finding.id == "slow_phase"]

@@ -6,9 +6,7 @@ import csv
 import gzip
 import io
 import json
-import os
-import subprocess
-import sys
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from logscope.model import Launch
 from logscope.packs import Packs
 from logscope.render import find_renderer
 from logscope.report.explain import explain_report
+from running import logscope
 
 BASELINE = str(FIXTURES / "baseline" / "launch.log")
 CAR = str(FIXTURES / "car" / "launch.log")
@@ -91,18 +90,6 @@ LAUNCH: Mapping[str, object] = {
     "findings": [{"id": str, "level": str, "sentence": str, "evidence": [POSITION], "remedy": (str, None)}],
     "releases": {"since": (str, None), "until": (str, None), "empty": bool},
 }
-
-
-def logscope(*words: str, stdin: bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "logscope", *words],
-        input=stdin,
-        cwd=cwd,
-        capture_output=True,
-        check=False,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "80"},
-    )
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def explained(*words: str, stdin: bytes = b"", cwd: Path | None = None) -> list[dict[str, object]]:
@@ -505,3 +492,17 @@ def test_a_log_that_no_release_prints_as_a_whole_is_explained(read_text: ReadTex
     assert launches[0].releases.empty
     (launch,) = data_of(launches, packs)["launches"]  # type: ignore[misc]
     assert [70214, 70282] == launch["kv"]["cell_bytes"]
+
+
+@pytest.mark.parametrize(
+    "damaged", ["page_size=1e309", "tp_size=1e309", "tp_size=1000000000", "pp_size=1e309", "nnodes=999999999999"]
+)
+@pytest.mark.parametrize("command", [["explain"], ["diff", str(FIXTURES / "baseline" / "launch.log")]])
+def test_damaged_sizes_neither_hang_nor_give_a_traceback(tmp_path: Path, command: list[str], damaged: str) -> None:
+    name = damaged.partition("=")[0]
+    text = re.sub(rf"\b{name}=[^,)]*", damaged, (FIXTURES / "car" / "launch.log").read_text(encoding="utf-8"))
+    path = tmp_path / "run.log"
+    path.write_text(text, encoding="utf-8")
+    done = logscope(*command, str(path))
+    assert (0, "") == (done.returncode, done.stderr)
+    assert "not enough memory for the KV cache" in " ".join(done.stdout.split())

@@ -268,6 +268,25 @@ def test_a_server_that_served_and_was_stopped_has_not_failed(read_text: ReadText
     assert "stopped" == launch.ended.kind
 
 
+def served(count: int) -> list[str]:
+    text = "Decode batch, #running-req: 1, #token: 39, token usage: 0.00, cuda graph: True, #queue-req: 0"
+    return [at("10:06:00", "TP1", text)] * count
+
+
+@pytest.mark.parametrize(("after", "ended"), [(0, "failed"), (1, "failed"), (150, "failed"), (400, "stopped")])
+def test_other_ranks_may_print_a_few_lines_while_one_dies(read_text: ReadText, after: int, ended: str) -> None:
+    dying = [
+        at("10:06:00", "TP0", "Scheduler hit an exception: Traceback (most recent call last):"),
+        FRAME,
+        OUT_OF_MEMORY,
+    ]
+    stop = at("10:07:00", "", "SIGTERM received. signum=None frame=None. Draining requests and shutting down...")
+    (launch,) = read_text(log(printed_args(), *rank_lines(), FIRED_UP, *served(20), *dying, *served(after), stop))
+    assert "ready" == launch.outcome.kind
+    assert launch.ended is not None
+    assert ended == launch.ended.kind
+
+
 def test_a_clock_that_is_set_back_does_not_begin_a_launch(read_text: ReadText) -> None:
     lines = [printed_args(), *rank_lines(), FIRED_UP]
     early = [line.replace("10:00:2", "09:00:2").replace("10:00:5", "09:00:5") for line in lines[5:]]

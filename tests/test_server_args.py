@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logscope.server_args import Command, ServerArgs, parse_command, parse_server_args, read_value
+from logscope.server_args import (
+    ArgValue,
+    Command,
+    ServerArgs,
+    arg_count,
+    arg_number,
+    parse_command,
+    parse_server_args,
+    read_value,
+)
 
 DATACLASS = (
     "ServerArgs(model_path='/models/m', port=30000, mem_fraction_static=0.88, served_model_name=None, trust_remote_code=False, "
@@ -211,3 +220,15 @@ def test_quoted_values_come_back(pairs: list[tuple[str, int | str]]) -> None:
     words = [word for name, value in pairs for word in (f"--{name}", shlex.quote(str(value)))]
     expected = {ALIASES.get(name, name): read_value(str(value)) for name, value in pairs}
     assert expected == flags_of(" ".join(["python3 -m sglang.launch_server", *words]))
+
+
+@pytest.mark.parametrize(
+    ("value", "number", "count"),
+    [
+        *[(8, 8.0, 8), (0.5, 0.5, 1), (0, 0.0, 1), (-2, -2.0, 1), (10**9, 1e9, 1)],
+        *[(True, None, 1), ("8", None, 1), (None, None, 1)],
+        *[(float("inf"), None, 1), (float("nan"), None, 1), (10**400, None, 1)],
+    ],
+)
+def test_a_number_that_no_flag_has_is_no_number(value: ArgValue, number: float | None, count: int) -> None:
+    assert (number, count) == (arg_number({"tp_size": value}, "tp_size"), arg_count({"tp_size": value}, "tp_size"))

@@ -9,7 +9,7 @@ from logscope.budget import Interval, exact
 from logscope.model import Launch
 from logscope.rank import Rank
 from logscope.sizing import (
-    CellHint,
+    Cell,
     Profile,
     Sizing,
     WhatIf,
@@ -41,7 +41,7 @@ def rank_of(tag: str) -> Rank:
 def sized(read_text: ReadText) -> object:
     """Read lines and return the figures of their one launch."""
 
-    def size(*lines: str, hint: CellHint | None = None) -> Sizing:
+    def size(*lines: str, hint: Cell | None = None) -> Sizing:
         (launch,) = read_text(log(*lines))
         return size_up(launch, hint)
 
@@ -51,7 +51,7 @@ def sized(read_text: ReadText) -> object:
 class Size:
     """How the fixture ``sized`` is called."""
 
-    def __call__(self, *lines: str, hint: CellHint | None = None) -> Sizing: ...
+    def __call__(self, *lines: str, hint: Cell | None = None) -> Sizing: ...
 
 
 # -- whole logs ------------------------------------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ def test_a_pool_of_no_tokens_has_no_cell(tokens: int, sized: Size) -> None:
 
 def test_a_pool_without_tokens_has_no_cell_and_a_hint_gives_one(sized: Size) -> None:
     assert sized(*load_lines()).cell is None
-    hint = CellHint(exact(70272), exact(70272), "given")
+    hint = Cell(exact(70272), exact(70272), "given")
     assert ("given", exact(70272)) == ((cell := sized(*load_lines(), hint=hint).cell) and (cell.source, cell.size))
     assert "pool line" == ((cell := sized(*GOOD, hint=hint).cell) and cell.source)
 

@@ -15,7 +15,7 @@ from logscope.report import Report
 from logscope.report.explain import explain_report
 from logscope.safe import clean_lines
 from logscope.server_args import ArgValue
-from logscope.sizing import CellHint
+from logscope.sizing import Cell
 
 if TYPE_CHECKING:
     import pandas
@@ -78,7 +78,7 @@ def explain(
     Raises:
         logscope.LogscopeError: a log is missing, unreadable, or holds no launch; a what-if that is not modelled.
     """
-    hint = None if cell_bytes is None else CellHint(exact(cell_bytes), exact(cell_bytes), "given")
+    hint = None if cell_bytes is None else Cell(exact(cell_bytes), exact(cell_bytes), "given")
     question = Question(what_if or {}, claims or {}, hint)
     check_question(question)
     views = views_of(log)

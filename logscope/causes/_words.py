@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterable
 
 from logscope.amounts import gib_text, tokens_text
-from logscope.budget import Interval, since
+from logscope.budget import Interval
 from logscope.causes._types import Case
 from logscope.model import Pos
-from logscope.server_args import ArgValue
+from logscope.server_args import ArgValue, arg_number
 from logscope.sizing import HIGHEST_FRACTION, WhatIf, grant_for, least_viable, suggested_fraction
 from logscope.units import MIB, Quantity, gib
 
@@ -71,20 +71,17 @@ def argument(case: Case, name: str) -> ArgValue:
 
 def number(case: Case, name: str) -> float | None:
     """Return an argument that is a number."""
-    value = argument(case, name)
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    return arg_number({name: argument(case, name)}, name)
 
 
 def is_from(case: Case, release: str) -> bool:
     """Return whether the launch is surely of a release or a later one."""
-    begin = case.launch.releases.since
-    return begin is not None and since(begin, release)
+    return not case.launch.releases.overlaps(None, release)
 
 
 def is_before(case: Case, release: str) -> bool:
     """Return whether the launch is surely of an earlier release."""
-    end = case.launch.releases.until
-    return end is not None and since(release, end)
+    return not case.launch.releases.overlaps(release, None)
 
 
 def settings(case: Case, *names: str) -> str:

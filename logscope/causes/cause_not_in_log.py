@@ -27,7 +27,8 @@ def diagnose(case: Case) -> Diagnosis | None:
     told = next((event for event in case.launch.events if _exit_code(event) is not None), None)
     code = _exit_code(told) if told is not None else None
     if told is None or code is None:
-        return Diagnosis(ID, f"{_what(case)}; why is not in this log", remedy=_ELSEWHERE)
+        remedy = _KILLED if case.root.pattern.id == "failure.killed" else _ELSEWHERE
+        return Diagnosis(ID, f"{_what(case)}; why is not in this log", remedy=remedy)
     signal = -code if code < 0 else code - 128 if code > 128 else None
     by = f": killed by signal {signal} ({_SIGNALS[signal]})" if signal in _SIGNALS else ""
     remedy = _KILLED if signal == 9 else _ELSEWHERE

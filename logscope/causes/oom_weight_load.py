@@ -40,8 +40,11 @@ def diagnose(case: Case) -> Diagnosis | None:
 
 
 def _more_room(case: Case) -> str:
-    first = "Free the device of other processes first. " if has_foreign_process(case) else ""
+    """Say what gives the weights room. How much is missing is in no line: how many devices would do is not known."""
+    beside = "--mem-fraction-static does not matter while weights are loaded."
+    if has_foreign_process(case):
+        return f"Free the device of other processes first; {beside}"
     ranks = number(case, "tp_size")
-    more = f"--tp-size {2 * int(ranks)} (now {int(ranks)})" if ranks else "a larger --tp-size"
+    more = f"--tp-size {2 * int(ranks)} (now {int(ranks)}) or more" if ranks else "a larger --tp-size"
     smaller = "a quantized checkpoint" if argument(case, "quantization") is None else "a smaller model"
-    return f"{first}The weights do not fit: use {more}, or {smaller}. --mem-fraction-static does not matter while weights are loaded."
+    return f"The weights do not fit: use {more}, or {smaller}. {beside}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from logscope.causes._types import Case, Diagnosis
 from logscope.causes._words import argument, listed, number, quoted
+from logscope.server_args import arg_count
 from logscope.units import seconds_text
 
 ID = "rank_missing"
@@ -34,13 +35,14 @@ def _waiting(case: Case) -> str:
 def _absent(case: Case) -> str:
     """Name the ranks that are expected and say nothing; on a launch of several nodes, the nodes that are not in the log."""
     launch = case.launch
-    nodes, size = number(case, "nnodes"), number(case, "tp_size")
+    nodes = number(case, "nnodes")
     here = {node.number for node in launch.nodes if node.number is not None}
     text = ""
     if nodes and nodes > 1 and here and len(here) < nodes:
         text = f"; this log is of node {listed(str(node) for node in sorted(here))} of {nodes:g} only"
     seen = {rank.tp for rank in launch.ranks if rank.tp is not None}
-    missing = [tp for tp in range(int(size or 0)) if tp not in seen]
+    size = argument(case, "tp_size")
+    missing = [tp for tp in range(arg_count({"tp_size": size}, "tp_size")) if tp not in seen] if size else []
     if seen and missing and (number(case, "pp_size") or 1) == 1:
         text += f"; no line of {_ranges(missing)}"
     return text

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from shlex import quote
 
-from packaging.version import Version
-
 from logscope.checker.baseline import stored_file
 from logscope.checker.bounds import judge_bounds, judge_equals
 from logscope.checker.presence import judge_absent, judge_present, judge_reach, judge_sequence
@@ -15,6 +13,7 @@ from logscope.checker.types import FLAGS, Judgement, Lane, Result, Rule, Status
 from logscope.checker.whole import judge_coverage, judge_identity, judge_unchanged
 from logscope.checker.wording import expected_text
 from logscope.frames import arg_text
+from logscope.model import ReleaseRange
 
 MOST_EVIDENCE = 5
 
@@ -61,10 +60,8 @@ def lane_fits(lane: Lane, subject: Subject) -> tuple[bool | None, str]:
         if subject.labels.get(name) != wanted:
             return False, f"{lane.name} wants --label {name}={wanted}"
     releases = subject.launch.releases
-    if lane.since and releases.until and Version(releases.until) <= Version(lane.since):
-        return False, f"{lane.name} wants SGLang >={lane.since}, this is {releases}"
-    if lane.until and releases.since and Version(releases.since) >= Version(lane.until):
-        return False, f"{lane.name} wants SGLang <{lane.until}, this is {releases}"
+    if not releases.overlaps(lane.since, lane.until):
+        return False, f"{lane.name} wants SGLang {ReleaseRange(lane.since, lane.until)}, this is {releases}"
     if lane.args and not subject.launch.args.values:
         return None, f"{lane.name} asks for arguments, and the log does not show them"
     for name, wanted in lane.args.items():

@@ -13,7 +13,7 @@ from logscope.checker.vocabulary import DRIFT, READY
 from logscope.checker.wording import number_text
 from logscope.model import Event, Launch, Pos
 from logscope.rank import Rank, parse_rank
-from logscope.sizing.figures import arg_number
+from logscope.server_args import arg_count
 from logscope.timeline import CLOCK_STEP_S
 from logscope.units import Quantity
 from logscope.words import elapsed_until, rank_runs, ranks_text
@@ -103,10 +103,10 @@ def judge_reach(rule: Rule, subject: Subject) -> Judgement:
         if silent:
             why = why_nothing(launch) if _may_be_cut(expect.reach or "", subject) else ""
             return Judgement("inconclusive" if why else "fail", f"not reached by {silent}", why, (), places)
-        nodes = arg_number(launch.args.values, "nnodes") or 1
+        nodes = arg_count(launch.args.values, "nnodes")
         if nodes > len(launch.nodes):
             return Judgement(
-                "inconclusive", "reached", f"the log shows {len(launch.nodes)} of {nodes:g} nodes", (), places
+                "inconclusive", "reached", f"the log shows {len(launch.nodes)} of {nodes} nodes", (), places
             )
     if expect.within_s is None:
         return Judgement("pass", "reached", "", (), places[:1])
@@ -136,7 +136,7 @@ def silent_ranks(events: Sequence[Event], launch: Launch) -> str:
 def _unseen(launch: Launch) -> list[Rank]:
     """Return the ranks that the arguments ask for and that say nothing in the log, where it shows all nodes."""
     args = launch.args.values
-    sizes = [int(arg_number(args, name) or 1) for name in ("dp_size", "pp_size", "tp_size", "nnodes")]
+    sizes = [arg_count(args, name) for name in ("dp_size", "pp_size", "tp_size", "nnodes")]
     if args.get("enable_dp_attention") is True:
         sizes[0] = 1  # the groups of one model's attention are the ranks of tensor parallelism
     if sizes[3] > len(launch.nodes) or sizes[0] * sizes[1] * sizes[2] <= len(launch.ranks):

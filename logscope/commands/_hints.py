@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from logscope.budget import (
@@ -22,9 +23,8 @@ from logscope.errors import UsageError
 from logscope.model import Launch
 from logscope.packs import Packs
 from logscope.reading import Reading, read_launches
-from logscope.server_args import ArgValue, read_value
-from logscope.sizing import CellHint, size_up
-from logscope.sizing.figures import arg_number
+from logscope.server_args import ArgValue, arg_number, read_value
+from logscope.sizing import Cell, size_up
 
 
 def pairs(words: list[str] | None, option: str) -> Mapping[str, ArgValue]:
@@ -62,28 +62,28 @@ def check_one_source(cell_bytes: float | None, like: str | None, model_config: P
 
 def find_hint(
     cell_bytes: float | None, like: str | None, model_config: Path | None, launch: Launch, packs: Packs
-) -> CellHint | None:
+) -> Cell | None:
     """Return bytes per token from what the user gave, None if that is nothing.
 
     Raises:
         UsageError: the other log has no pool line, or the model's configuration does not give a number.
     """
     if cell_bytes is not None:
-        return CellHint(exact(cell_bytes), exact(cell_bytes), "given")
+        return Cell(exact(cell_bytes), exact(cell_bytes), "given")
     if like is not None:
         return _from_log(like, packs)
     return None if model_config is None else _from_config(model_config, launch)
 
 
-def _from_log(path: str, packs: Packs) -> CellHint:
+def _from_log(path: str, packs: Packs) -> Cell:
     for launch in reversed(read_launches([path], Reading(packs))):
         cell = size_up(launch).cell
         if cell is not None:
-            return CellHint(cell.size, cell.charged, "other log")
+            return replace(cell, source="other log")
     raise UsageError(f"{path} has no pool line with tokens and size\n  do: take a log that got as far as the KV cache")
 
 
-def _from_config(path: Path, launch: Launch) -> CellHint:
+def _from_config(path: Path, launch: Launch) -> Cell:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -96,7 +96,7 @@ def _from_config(path: Path, launch: Launch) -> CellHint:
         if isinstance(found, NotModelled):
             raise UsageError(f"{path}: {found}\n  do: give --cell-bytes, or --like a log of this model")
     assert isinstance(stored, Interval) and isinstance(charged, Interval), "refused above"
-    return CellHint(stored, charged, "model config")
+    return Cell(stored, charged, "model config")
 
 
 def _model_of(launch: Launch, facts: ModelFacts) -> KvModel | NotModelled:

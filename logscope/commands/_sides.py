@@ -44,4 +44,9 @@ def read_side(spec: SideSpec, reading: Reading) -> Launch:
         SourceError, NoLaunchError, UsageError: it cannot be read, or there is no such launch.
     """
     launches = read_launches(list(spec.paths), reading)
+    if len(spec.paths) > 1 and len(launches) > 1:
+        raise UsageError(
+            f"{spec.text}: {len(launches)} launches, not the nodes of one, by their server_args\n"
+            "  do: name one launch on each side"
+        )
     return launches[choose(len(launches), spec.launch)[0]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -15,7 +16,7 @@ from logscope.render import find_renderer, renderer_names
 from logscope.report import Report, Text
 from logscope.report.diff import Shown, diff_report
 from logscope.report.explain import explain_report
-from logscope.sizing import CellHint, size_up
+from logscope.sizing import size_up
 from logscope.source import Source
 
 STORY = ("baseline.log", "car.log")
@@ -41,7 +42,7 @@ def demo(format_name: shared.Format = None, out: shared.Outs = None, force: shar
     good, bad = read_sources(story_logs(), reading)
     difference = diff_report(diff_launches([good], bad, reading.packs, Tolerance()), reading.packs, Shown())
     cell = size_up(good).cell
-    hint = CellHint(cell.size, cell.charged, "other log") if cell else None
+    hint = replace(cell, source="other log") if cell else None
     explanation = explain_report(explain_launches([bad], reading.packs, Question(hint=hint)))
     sections = (
         Text((_INTRO, "", "$ logscope diff baseline.log car.log")),

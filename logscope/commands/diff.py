@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,9 +10,10 @@ import typer
 from logscope.commands import _shared as shared
 from logscope.commands._sides import SideSpec, read_side, read_spec
 from logscope.differ import Tolerance, diff_launches
-from logscope.errors import LogscopeError, UsageError
+from logscope.errors import SameLaunchError, UsageError
+from logscope.launch import are_nodes
 from logscope.model import Launch
-from logscope.reading import Reading, read_launches
+from logscope.reading import Reading
 from logscope.render import find_renderer, renderer_names
 from logscope.report.diff import Shown, diff_report
 from logscope.units import GIB
@@ -121,29 +121,8 @@ def _refuse_nodes(launches: list[Launch], baselines: list[SideSpec], after: Side
     """Refuse to compare two nodes of one launch.
 
     Raises:
-        UsageError: the two logs are nodes of one launch, by their server_args.
+        SameLaunchError: the two logs are nodes of one launch, by their server_args.
     """
-    if len(launches) == 2 and are_nodes(launches[0], launches[1]):
+    if len(launches) == 2 and are_nodes(launches[0].args, launches[1].args):
         files = f"{baselines[0].text} {after.text}"
-        raise UsageError(f"{files} are nodes of one launch, by their server_args\n  do: logscope explain {files}")
-
-
-def are_nodes(first: Launch, second: Launch) -> bool:
-    """Return whether two launches are nodes of one: they print ``nnodes`` above 1, the same, and different ``node_rank``s."""
-    values = [launch.args.values for launch in (first, second)]
-    counts = [value.get("nnodes") for value in values]
-    ranks = [value.get("node_rank") for value in values]
-    several = isinstance(counts[0], int) and counts[0] > 1 and counts[0] == counts[1]
-    same = values[0].get("dist_init_addr") == values[1].get("dist_init_addr")
-    return several and same and None not in ranks and ranks[0] != ranks[1]
-
-
-def default_command(logs: Sequence[str]) -> str:
-    """Return what two logs without a command mean: "diff", or "explain" where they are nodes of one launch."""
-    if "-" in logs:
-        return "diff"  # standard input can be read once only
-    try:
-        found = read_launches(logs, Reading(shared.packs_with(None)))
-    except LogscopeError:  # the command says what is wrong
-        return "diff"
-    return "explain" if len(found) == 1 and len(found[0].nodes) > 1 else "diff"
+        raise SameLaunchError(f"{files} are nodes of one launch, by their server_args\n  do: logscope explain {files}")

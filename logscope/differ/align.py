@@ -25,7 +25,6 @@ _LEFT_OUT = (
 )  # fmt: skip
 _OF_A_RUN = {("ready.timings", "cuda_graph"), ("warmup.autotune_begin", "cache")}  # texts with times and paths in them
 _UNITS = {"_bytes": "bytes", "bytes": "bytes", "_s": "s", "tokens": "tokens"}
-_MEMBERS = ("least", "most")
 
 
 def align(before: Launch, after: Launch, packs: Packs) -> tuple[pandas.DataFrame, list[str]]:
@@ -146,12 +145,12 @@ def _over_ranks(frame: pandas.DataFrame) -> pandas.DataFrame:
     """Return the least and the most over the ranks of each number; texts as they stand on the first rank."""
     import pandas
 
-    parts: list[pandas.DataFrame] = []
     keys = [name for name in KEY if name != "rank"]
     numbers = frame[frame["number"].notna()].sort_values("number", kind="stable")
-    for member, pick in zip(_MEMBERS, ("first", "last"), strict=True):
-        rows = numbers.drop_duplicates(keys, keep="first" if pick == "first" else "last")
-        parts.append(rows.assign(rank=member))
+    parts = [
+        numbers.drop_duplicates(keys, keep="first").assign(rank="least"),
+        numbers.drop_duplicates(keys, keep="last").assign(rank="most"),
+    ]
     texts = frame[frame["number"].isna()].drop_duplicates(keys).assign(rank="")
     return pandas.concat([*parts, texts]).sort_values("order", kind="stable", ignore_index=True)
 

@@ -10,7 +10,7 @@ from logscope.differ.arguments import acts_on
 from logscope.differ.effects import find_effects
 from logscope.differ.evidence import BESIDE, Effect, Evidence
 from logscope.differ.phrases import change_text, effects_text
-from logscope.differ.steps import Tolerance, releases_differ
+from logscope.differ.steps import Tolerance
 from logscope.differ.types import ArgChange, Cause, CauseKind, Side
 
 TITLES = {
@@ -119,7 +119,7 @@ def _name(effect: Effect, evidence: Evidence) -> _Named:
     arg = _acting(_OWN_ARGS.get(effect.term, (effect.term,)), evidence.args, evidence)
     if arg is not None:
         return _Named(_kind(arg), arg.name, arg.before, arg.after)
-    if effect.seconds is None and effect.term != "free_at_init" and _is_another_release(evidence):
+    if effect.seconds is None and effect.term != "free_at_init" and not evidence.may_be_one_release:
         return _release(evidence)
     kind: CauseKind = "time" if effect.seconds is not None else "memory"
     return _Named(kind, TITLES.get(effect.term, effect.term), effect.before, effect.after)
@@ -145,10 +145,6 @@ def _kind(arg: ArgChange) -> CauseKind:
     return "environment" if arg.origin == "environment" else "argument"
 
 
-def _is_another_release(evidence: Evidence) -> bool:
-    return releases_differ(evidence.before.launch.releases, evidence.after.launch.releases)
-
-
 def _release(evidence: Evidence) -> _Named:
     releases = [str(side.launch.releases) for side in (evidence.before, evidence.after)]
     return _Named("release", "SGLang release", releases[0], releases[1])
@@ -161,7 +157,7 @@ def _fraction(evidence: Evidence) -> _Named:
         arg = _acting(("fraction",), [arg for arg in evidence.args if arg.origin == "typed"], evidence)
         if arg is not None:
             return _Named("argument", arg.name, arg.before, arg.after)
-        if _is_another_release(evidence):
+        if not evidence.may_be_one_release:
             return _release(evidence)
     sides = (evidence.before, evidence.after)
     kind: CauseKind = "argument" if all(side.sizing.fraction.in_force is not None for side in sides) else "inferred"

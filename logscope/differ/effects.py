@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from logscope.differ.attribution import budget_step, counted_draft
 from logscope.differ.evidence import BESIDE, Effect, Evidence
-from logscope.differ.steps import Tolerance, releases_differ
+from logscope.differ.steps import Tolerance
 from logscope.differ.times import WHOLE
 from logscope.differ.types import Change
 from logscope.units import GIB, gib
@@ -127,7 +127,7 @@ def _time_effects(evidence: Evidence, tolerance: Tolerance) -> list[Effect]:
     """Return the phases that took longer or shorter; one that a ready launch does not have took no time."""
     launches = [evidence.before.launch, evidence.after.launch]
     is_whole = all(launch.outcome.kind == "ready" and launch.has_start for launch in launches)
-    otherwise = 0.0 if is_whole and not releases_differ(launches[0].releases, launches[1].releases) else None
+    otherwise = 0.0 if is_whole and evidence.may_be_one_release else None
     found = []
     for each in evidence.times:
         before = each.before if each.before is not None else otherwise

@@ -48,3 +48,9 @@ class Evidence:
     args: Sequence[ArgChange]
     changes: Sequence[Change]
     times: Sequence[PhaseTime]
+
+    @property
+    def may_be_one_release(self) -> bool:
+        """Whether both launches may be of the same release."""
+        other = self.after.launch.releases
+        return self.before.launch.releases.overlaps(other.since, other.until)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from packaging.version import Version
-
 from logscope.differ.align import KEY, align, spread_of
 from logscope.differ.types import Change, Divergence, Verdict
-from logscope.model import Launch, Pos, ReleaseRange
+from logscope.model import Launch, Pos
 from logscope.packs import Packs, Pattern
 
 TIME_NOISE_S = 2.0  # and
 TIME_NOISE = 0.2  # of it: loading and compiling vary so much from run to run
 _CAPACITY = ("tokens", "max_total_num_tokens")
-_DEBUG = "debug_profile"  # prints of patched builds: they repeat figures, and are no step
+_DEBUG = "debug_profile"  # printed by patched builds: a launch that does not print it has not missed a step
 _VAGUE = ("available_mem_bytes",)  # measured without emptying the allocator's cache first
 
 
@@ -42,7 +40,9 @@ def compare_steps(
     before = baselines[-1]
     joined, notes = align(before, after, packs)
     spread = _spread(baselines, packs)
-    judge = _Judge(before, after, packs, tolerance, spread, len(baselines), token_step)
+    shown = [_shown(launch, packs) for launch in (before, after)]
+    patterns = {pattern.id: pattern for pattern in packs.patterns}
+    judge = _Judge(shown[0], shown[1], patterns, packs, tolerance, spread, len(baselines), token_step)
     changes = [judge.change({str(key): row[key] for key in row}) for row in joined.to_dict("records")]
     return sorted(changes, key=lambda change: change.order), notes
 
@@ -65,9 +65,30 @@ def _text(value: object) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a launch shows, told once for all its steps.
+
+    ``end`` is the order of the phase in which it ended, infinity where it became ready; ``said`` are (event id, worker).
+    """
+
+    launch: Launch
+    end: float
+    said: frozenset[tuple[str, str]]
+    has_draft: bool
+
+
+def _shown(launch: Launch, packs: Packs) -> _Shown:
+    said = frozenset(
+        (event.pattern.id, worker or "") for event, worker in zip(launch.events, launch.workers, strict=True)
+    )
+    return _Shown(launch, _end_of(launch, packs), said, "draft" in launch.workers)
+
+
+@dataclass(frozen=True, slots=True)
 class _Judge:
-    before: Launch
-    after: Launch
+    before: _Shown
+    after: _Shown
+    patterns: Mapping[str, Pattern]
     packs: Packs
     tolerance: Tolerance
     spread: Mapping[tuple[object, ...], tuple[float, float]]
@@ -131,26 +152,21 @@ class _Judge:
     def _one_sided(self, row: Mapping[str, object], *, in_before: bool) -> tuple[Verdict, str]:
         """Judge a step that one launch does not have: not reached, not printed by its release, or really there or not."""
         silent, other = (self.after, "after") if in_before else (self.before, "before")
-        if row["phase"] == _DEBUG or (not silent.has_start and not silent.args.values):
+        launch = silent.launch
+        if row["phase"] == _DEBUG or (not launch.has_start and not launch.args.values):
             return "unknown", f"not in the log {other}"
         phase = self.packs.phases.get(str(row["phase"]))
-        is_late = phase is not None and phase.order >= _end_of(silent, self.packs)
-        if is_late or (row["worker"] == "draft" and _is_before_any_draft(silent)):
+        is_early = launch.outcome.kind != "ready" and not silent.has_draft
+        if (phase is not None and phase.order >= silent.end) or (row["worker"] == "draft" and is_early):
             return "unknown", f"not reached {other}"
-        pattern = next((each for each in self.packs.patterns if each.id == row["event"]), None)
-        if pattern is not None and not _can_print(pattern, silent):
-            return "unknown", f"SGLang {silent.releases} does not print it"
-        if releases_differ(self.before.releases, self.after.releases):
+        pattern = self.patterns.get(str(row["event"]))
+        if pattern is not None and not _can_print(pattern, launch):
+            return "unknown", f"SGLang {launch.releases} does not print it"
+        releases = self.after.launch.releases
+        if not self.before.launch.releases.overlaps(releases.since, releases.until):
             return "unknown", "the releases print other things"
-        if any(
-            each.pattern.id == row["event"] and (worker or "") == row["worker"]
-            for each, worker in zip(silent.events, silent.workers, strict=True)
-        ):
-            return (
-                ("changed", f"only {'before' if in_before else 'after'}")
-                if row["role"]
-                else ("unknown", f"not printed {other}")
-            )
+        if not row["role"] and (row["event"], row["worker"]) in silent.said:
+            return "unknown", f"not printed {other}"
         return "changed", f"only {'before' if in_before else 'after'}"
 
 
@@ -169,32 +185,14 @@ def _end_of(launch: Launch, packs: Packs) -> float:
         if not event.pattern.ends
         and event.pattern.edge != "begin"
         and event.pattern.progress
-        and event.pattern.phase != "failure"
+        and event.pattern.phase not in ("failure", _DEBUG)
     ]
     return max(reached, default=0)
 
 
-def _is_before_any_draft(launch: Launch) -> bool:
-    return launch.outcome.kind != "ready" and "draft" not in launch.workers
-
-
-def releases_differ(first: ReleaseRange, second: ReleaseRange) -> bool:
-    """Return whether two launches are surely of different releases."""
-    return any(
-        early.until is not None and late.since is not None and Version(early.until) <= Version(late.since)
-        for early, late in ((first, second), (second, first))
-    )
-
-
 def _can_print(pattern: Pattern, launch: Launch) -> bool:
     """Return whether some release that the launch may be of prints an event."""
-    begin, end = launch.releases.since, launch.releases.until
-    for form in pattern.forms:
-        too_new = form.since is not None and end is not None and Version(form.since) >= Version(end)
-        too_old = form.until is not None and begin is not None and Version(form.until) <= Version(begin)
-        if not too_new and not too_old:
-            return True
-    return False
+    return any(launch.releases.overlaps(form.since, form.until) for form in pattern.forms)
 
 
 def first_divergence(changes: Sequence[Change]) -> Divergence | None:

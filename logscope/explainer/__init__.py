@@ -10,7 +10,7 @@ from logscope.explainer import capacity, fractions, memory, ranks, times
 from logscope.explainer._subject import Subject
 from logscope.explainer._types import FINDING_IDS, Explanation, Offer, Question, Term
 from logscope.explainer.budget_terms import budget_terms, offers
-from logscope.explainer.verdict import verdict_of
+from logscope.explainer.verdict import IN_VERDICT, verdict_of
 from logscope.explainer.what_if import answers_to, check_question
 from logscope.ledger import ledger_of
 from logscope.model import Finding, Launch
@@ -111,6 +111,7 @@ def _with_window(found: Sequence[Explanation]) -> Explanation:
 
 __all__ = [
     "FINDING_IDS",
+    "IN_VERDICT",
     "Explanation",
     "Offer",
     "Question",

@@ -11,7 +11,7 @@ from logscope.ledger import LedgerRow
 from logscope.model import Finding, Launch, Pos
 from logscope.packs import Packs
 from logscope.server_args import ArgValue
-from logscope.sizing import CellHint, Grant, Sizing
+from logscope.sizing import Cell, Grant, Sizing
 
 FINDING_IDS = (
     "bound_by_mamba", "bound_by_max_total_tokens", "claim_confirmed", "claim_open", "claim_refuted", "consequences",
@@ -29,13 +29,12 @@ class Question:
     Attributes:
         what_if: arguments that are to be changed, name -> value.
         claims: values that somebody claims are in force, name -> value.
-        hint: bytes per token where the log does not tell them; ``hint_from`` says where they come from, for people.
+        hint: bytes per token where the log does not tell them.
     """
 
     what_if: Mapping[str, ArgValue] = field(default_factory=dict)
     claims: Mapping[str, ArgValue] = field(default_factory=dict)
-    hint: CellHint | None = None
-    hint_from: str = ""
+    hint: Cell | None = None
 
 
 @dataclass(frozen=True, slots=True)

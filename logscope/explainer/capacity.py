@@ -8,8 +8,8 @@ from logscope.amounts import flag_text, gib_text, tokens_text
 from logscope.budget import Interval, exact, requests_that_fit
 from logscope.explainer._subject import Subject
 from logscope.model import Finding
+from logscope.server_args import arg_number
 from logscope.sizing import KV_CACHE, STATES, WhatIf, fraction_used, grant_for
-from logscope.sizing.figures import arg_number
 from logscope.units import GIB, Quantity, count_text, gib
 
 ORDINARY_SKEW = 0.3 * GIB  # ranks differ by this much for contexts and communicators alone

@@ -12,10 +12,9 @@ from logscope.frames import arg_text
 from logscope.model import Finding, Pos
 from logscope.server_args import ArgValue
 from logscope.sizing import HIGHEST_FRACTION, fraction_used
+from logscope.sizing.fraction import EXACT, FLAG
 from logscope.units import count_text
 
-FLAG = "mem_fraction_static"
-EXACT = 1e-6
 OUT_OF_MEMORY_AFTER_POOL = ("oom_kv_pool", "oom_backend_init", "oom_graph_capture", "oom_runtime")
 
 

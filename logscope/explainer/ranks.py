@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from logscope.explainer._subject import Subject
 from logscope.model import Event, Finding
 from logscope.rank import Rank
-from logscope.sizing.figures import arg_number
+from logscope.server_args import arg_count, arg_number
 from logscope.timeline import GAP, PhaseRow, phase_rows
 from logscope.words import inside_a_sentence, phase_title
 
@@ -22,7 +22,7 @@ def find(subject: Subject) -> Iterator[Finding]:
 def _absent(subject: Subject) -> Iterator[Finding]:
     """Say which ranks the arguments ask for and the log does not have."""
     values = subject.launch.args.values
-    tp, pp = (int(arg_number(values, name) or 1) for name in ("tp_size", "pp_size"))
+    tp, pp = (arg_count(values, name) for name in ("tp_size", "pp_size"))
     seen = {(rank.pp or 0, rank.tp) for rank in subject.launch.ranks if rank.tp is not None}
     if tp * pp <= 1 or not seen:
         return
@@ -32,7 +32,7 @@ def _absent(subject: Subject) -> Iterator[Finding]:
     names = ", ".join(
         _missing_of(stage, missing, is_staged=pp > 1) for stage in sorted({stage for stage, _ in missing})
     )
-    nodes = int(arg_number(values, "nnodes") or 1)
+    nodes = arg_count(values, "nnodes")
     verb = "is" if len(missing) == 1 else "are"
     sentence = f"{len(missing)} of {tp * pp} ranks {verb} not in this log: {names}."
     remedy = ""

@@ -39,7 +39,10 @@ def find(subject: Subject) -> Iterator[Finding]:
     if longest.phase == GAP:
         sentence = f"{took}{of_all} pass without a line of any phase: {inside_a_sentence(title.strip('()'))}."
     places = tuple(event.pos for event in (longest.begin, longest.end) if event is not None)
-    yield Finding("slow_phase", "note", sentence, places, REMEDIES.get(longest.phase, ""))
+    remedy = (
+        REMEDIES.get(longest.phase, "") if subject.diagnosis is None else ""
+    )  # a launch that died has another to mend
+    yield Finding("slow_phase", "note", sentence, places, remedy)
 
 
 def _whole(subject: Subject) -> float | None:

@@ -20,13 +20,13 @@ from logscope.words import (
     where_of,
 )
 
-FIRST = ("claim_refuted", "claim_confirmed", "claim_open", "fraction_not_in_force", "fraction_contradicted")
+IN_VERDICT = ("claim_refuted", "claim_confirmed", "claim_open", "fraction_not_in_force", "fraction_contradicted")
 NONE_WORKS = ("No workable fraction", "No lower fraction works")
 
 
 def verdict_of(subject: Subject, findings: Sequence[Finding]) -> str:
     """Return the verdict: contradictions and answers to claims first, then how the launch went and what to do."""
-    parts = [_with_place(finding, subject.launch) for finding in findings if finding.id in FIRST]
+    parts = [_with_place(finding, subject.launch) for finding in findings if finding.id in IN_VERDICT]
     outcome = " ".join(_outcome(subject))
     parts.append(outcome[:1].upper() + outcome[1:] if parts else outcome)
     is_said = subject.diagnosis is not None and any(words in subject.diagnosis.remedy for words in NONE_WORKS)

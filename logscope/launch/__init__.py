@@ -1,6 +1,6 @@
 """From events to launches: split streams, tell workers apart, pair phases, judge the outcome, join nodes."""
 
-from logscope.launch.build import NodeJoiner, NodeLog, build_launches, on_one_clock
+from logscope.launch.build import NodeJoiner, NodeLog, are_nodes, build_launches, on_one_clock
 from logscope.launch.outcome import LogEnd, is_bare_banner, judge
 from logscope.launch.phases import pair_phases
 from logscope.launch.releases import infer_releases, meet_ranges
@@ -13,6 +13,7 @@ __all__ = [
     "NodeLog",
     "Segment",
     "Splitter",
+    "are_nodes",
     "assign_workers",
     "build_launches",
     "infer_releases",

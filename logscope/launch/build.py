@@ -15,6 +15,7 @@ from logscope.packs import Packs
 from logscope.rank import Rank
 from logscope.server_args import Command, ServerArgs
 
+NodeKey = tuple[tuple[str, str], ...]
 # what differs between the nodes of one launch
 _PER_NODE = ("node_rank", "host", "port", "random_seed", "nccl_port", "base_gpu_id", "log_level")
 
@@ -55,7 +56,7 @@ class NodeJoiner:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[tuple[str, str], ...], list[tuple[int, set[object]]]] = {}
+        self._waiting: dict[NodeKey, list[tuple[int, set[object]]]] = {}
         self._count = 0
         self.placed = 0
 
@@ -63,10 +64,10 @@ class NodeJoiner:
         """Return the number of the launch that a segment belongs to."""
         self.placed += 1
         args = segment_args(segment.events)
-        if args is None or node_count(args) < 2:
+        key = _node_key(args) if args is not None else None
+        if args is None or key is None:
             return self._new()
         rank = args.values.get("node_rank")
-        key = tuple(sorted((name, repr(value)) for name, value in args.values.items() if name not in _PER_NODE))
         known = self._waiting.setdefault(key, [])
         for number, ranks in known:
             if rank not in ranks:
@@ -79,6 +80,21 @@ class NodeJoiner:
     def _new(self) -> int:
         self._count += 1
         return self._count
+
+
+def _node_key(args: ServerArgs) -> NodeKey | None:
+    """Return what the nodes of one launch have in common, None for a launch on one node."""
+    if node_count(args) < 2:
+        return None
+    return tuple(sorted((name, repr(value)) for name, value in args.values.items() if name not in _PER_NODE))
+
+
+def are_nodes(first: ServerArgs, second: ServerArgs) -> bool:
+    """Return whether two sets of arguments are those of two nodes of one launch; see ``NodeJoiner``."""
+    key = _node_key(first)
+    return (
+        key is not None and key == _node_key(second) and first.values.get("node_rank") != second.values.get("node_rank")
+    )
 
 
 def segment_args(events: Iterable[Event]) -> ServerArgs | None:

@@ -59,13 +59,14 @@ def judge(events: Sequence[Event], packs: Packs, end: LogEnd, silence_s: float |
 def _ending(events: Sequence[Event], packs: Packs, alive_until: int) -> Ending | None:
     """Return how a launch ended that had been ready: what comes first decides, a stop or a failure.
 
-    A failure after which the server still served is none: what it survived is not how it ended.
+    A failure after which the server still served is none: what it survived is not how it ended. But while one rank dies, others may
+    print a few lines more.
     """
     last_failure = max((event.pos.line for event in events if event.pattern.ends == "failed"), default=0)
     for event in events:
         if event.pattern.ends == "stopped":
             return Ending("stopped", (event.pos,), event.text.strip(), event.pattern.id)
-        if event.pattern.ends == "failed" and last_failure > alive_until:
+        if event.pattern.ends == "failed" and last_failure > alive_until - _LAST_WORDS:
             dying = [other for other in events if other.pos.line > alive_until - _LAST_WORDS]
             failure = _failure(dying, packs)
             assert failure is not None

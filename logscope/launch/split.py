@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from logscope.clock import seconds_between
 from logscope.model import Drift, Event
 from logscope.packs import Packs, Phase
-from logscope.server_args import ServerArgs
+from logscope.server_args import ServerArgs, arg_count
 
 CLOCK_SLACK_S = 2.0  # lines of one process are in order; clocks have one-second steps
 KEPT_PER_PATTERN = 20_000  # further events of one pattern are counted, and the last one is kept
@@ -255,8 +255,7 @@ def printed_args(event: Event) -> ServerArgs | None:
 
 def node_count(args: ServerArgs) -> int:
     """Return how many nodes the arguments speak of; 1 where they do not say."""
-    count = args.values.get("nnodes")
-    return count if isinstance(count, int) else 1
+    return arg_count(args.values, "nnodes")
 
 
 def split_streams(packs: Packs, file: str, items: Iterator[Event | Drift]) -> Iterator[tuple[Segment, bool]]:

@@ -89,7 +89,7 @@ def _whole(amount: float | None) -> int | None:
     return None if amount is None else round(amount)
 
 
-def _change_data(change: Change) -> dict[str, object]:
+def _change_data(change: Change) -> dict[str, str | float | None]:
     return {
         "worker": change.worker,
         "phase": change.phase,
@@ -108,18 +108,10 @@ def _change_data(change: Change) -> dict[str, object]:
 
 
 def change_row(change: Change) -> dict[str, str | int | float | bool | None]:
-    """Return a step as a flat row."""
-    shown = [None if value is None else str(value) for value in (change.before, change.after)]
-    return {
-        "worker": change.worker,
-        "phase": change.phase,
-        "event": change.event,
-        "role": change.role or None,
-        "field": change.field,
-        "rank": change.rank,
-        "before": shown[0],
-        "after": shown[1],
-        "delta": change.delta,
-        "verdict": change.verdict,
-        "reason": change.reason,
-    }
+    """Return a step as a flat row: what JSON has of it, values as texts."""
+    data = _change_data(change)
+    return {name: _text(data[name]) if name in ("before", "after") else data[name] for name in RECORDS}
+
+
+def _text(value: str | float | None) -> str | None:
+    return None if value is None else str(value)

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from logscope.amounts import cell_text, fraction_text, gib_text, tokens_text
 from logscope.budget import Interval
 from logscope.causes import failed_at
-from logscope.explainer import Explanation, Offer, Term
+from logscope.explainer import IN_VERDICT, Explanation, Offer, Term
 from logscope.frames import frame_rows
 from logscope.model import Finding, Launch, Level, Pos
 from logscope.report.memory import ledger_table
+from logscope.report.positions import positions
 from logscope.report.types import Column, Records, Report, Section, Style, Table, TableRow, Text
 from logscope.sizing import Sizing
 from logscope.value_text import values_text
@@ -19,14 +20,6 @@ from logscope.words import clip, where_of
 
 JSON_SCHEMA = 1
 MOST_PLACES = 3
-_FIRST = (
-    "claim_refuted",
-    "claim_confirmed",
-    "claim_open",
-    "fraction_not_in_force",
-    "fraction_contradicted",
-    "no_workable_fraction",
-)
 _LEDGER_KEYS = ("rank", "worker", "phase", "item", "bytes", "resolution_bytes", "kind", "from", "to")
 _MARKS: Mapping[Level, str] = {"error": "!! ", "warning": "!  ", "note": "-  "}
 _NO_CELL = (
@@ -154,7 +147,7 @@ def _offer_table(title: str, offers: Sequence[Offer]) -> Table:
 
 def _finding_lines(each: Explanation) -> Iterator[str]:
     for finding in each.findings:
-        if finding.id in _FIRST:
+        if finding.id in (*IN_VERDICT, "no_workable_fraction"):
             continue  # the verdict says it
         where = _places(finding.evidence, each.launch)
         more = ", ..." if len(finding.evidence) > MOST_PLACES else ""
@@ -175,13 +168,13 @@ def explanation_data(each: Explanation) -> dict[str, object]:
         "cause": each.diagnosis.cause if each.diagnosis else None,
         "verdict": each.verdict,
         "direction": each.direction,
-        "evidence": _positions(_evidence_places(each)),
+        "evidence": positions(_evidence_places(each)),
         "mem_fraction_static": _fraction_data(each),
         "kv": _kv_data(each.sizing),
         "budget": [
             {
                 "term": term.name, "amount": _bounds(term.amount, 0), "unit": term.unit, "formula": term.formula,
-                "evidence": _positions(term.evidence),
+                "evidence": positions(term.evidence),
             }
             for term in each.budget
         ],
@@ -250,13 +243,9 @@ def _finding_data(finding: Finding) -> dict[str, object]:
         "id": finding.id,
         "level": finding.level,
         "sentence": finding.sentence,
-        "evidence": _positions(finding.evidence),
+        "evidence": positions(finding.evidence),
         "remedy": finding.remedy or None,
     }
-
-
-def _positions(places: Sequence[Pos]) -> list[dict[str, object]]:
-    return [{"file": pos.file, "line": pos.line} for pos in places]
 
 
 def _record_rows(each: Explanation) -> Iterator[dict[str, str | int | float | bool | None]]:

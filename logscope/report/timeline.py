@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from logscope.errors import UsageError
 from logscope.frames import SCHEMA, Row, frame_rows
 from logscope.ledger import ledger_of
-from logscope.model import Launch, OutcomeKind, Pos
+from logscope.model import Launch, OutcomeKind
 from logscope.packs import Packs
 from logscope.rank import Rank
 from logscope.report.memory import ledger_table, memory_bars
 from logscope.report.phases import phase_table
+from logscope.report.positions import positions
 from logscope.report.types import Records, Report, Section, Style, Text
 from logscope.timeline import phase_rows
 from logscope.units import count_text
@@ -142,10 +143,6 @@ def _rows(name: str, launch: Launch, packs: Packs, selection: Selection) -> list
     return [row for row in own if selection.only is None or (row["node"], row["rank"]) in shown]
 
 
-def _positions(positions: Sequence[Pos]) -> list[dict[str, str | int]]:
-    return [{"file": pos.file, "line": pos.line} for pos in positions]
-
-
 def launch_data(launch: Launch, packs: Packs, selection: Selection) -> dict[str, object]:
     """Return a launch for JSON: outcome, facts, and the frames as lists of objects."""
     outcome, ended = launch.outcome, launch.ended
@@ -154,13 +151,13 @@ def launch_data(launch: Launch, packs: Packs, selection: Selection) -> dict[str,
         "headline": headline(launch, packs),
         "outcome": outcome.kind,
         "reason": outcome.reason,
-        "evidence": _positions(outcome.evidence),
+        "evidence": positions(outcome.evidence),
         "ended": None
         if ended is None
         else {
             "kind": ended.kind,
             "reason": ended.reason,
-            "evidence": _positions(ended.evidence),
+            "evidence": positions(ended.evidence),
         },
         "nodes": [
             {

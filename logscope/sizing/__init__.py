@@ -1,7 +1,7 @@
 """What a launch's lines say about the size of its KV cache, and about mem_fraction_static."""
 
 from logscope.sizing.figures import DRAFT_COUNTED_SINCE, KV_CACHE, STATES
-from logscope.sizing.size_up import CellHint, size_up
+from logscope.sizing.size_up import size_up
 from logscope.sizing.suggest import HIGHEST_FRACTION, least_viable, suggested_fraction
 from logscope.sizing.types import BoundBy, Cell, Fraction, Pool, Profile, RankSizing, Sizing, Stated
 from logscope.sizing.what_if import Grant, WhatIf, fraction_used, grant_for
@@ -13,7 +13,6 @@ __all__ = [
     "STATES",
     "BoundBy",
     "Cell",
-    "CellHint",
     "Fraction",
     "Grant",
     "Pool",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from logscope.budget import Interval, interval_of
 from logscope.model import Event, Launch, Pos, Worker
@@ -134,9 +134,3 @@ def _after(lines: Sequence[Said], avail: Stated | None, pools: Sequence[Pool]) -
                     taken = taken + interval_of(amount)
     unexplained = avail.amount - stated.amount - taken
     return stated, max(0.0, unexplained.high)
-
-
-def arg_number(values: Mapping[str, object], name: str) -> float | None:
-    """Return a number among printed arguments, None where it is not there or no number."""
-    value = values.get(name)
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

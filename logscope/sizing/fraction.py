@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from logscope.budget import Interval, fraction_for_rest, minimum_fraction
 from logscope.model import Event, Launch, Pos
-from logscope.sizing.figures import arg_number
+from logscope.server_args import arg_number
 from logscope.sizing.types import Fraction, Stated, Verdict
 
 FLAG = "mem_fraction_static"

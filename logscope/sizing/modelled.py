@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from logscope.budget import since
 from logscope.model import Launch
 
 OWN_FORMULA = ("kv_cache.dsv4", "kv_cache.unified", "kv_cache.mlx", "kv_cache.swa_ring")
@@ -18,11 +17,11 @@ def not_modelled(launch: Launch) -> list[str]:
     if any(name.startswith(OWN_FORMULA) for name in ids):
         notes.append("this model's pools have a formula of their own: the fraction is not inferred from them")
     speculative = launch.args.values.get("speculative_algorithm")
-    if speculative and _within(launch, _HEADROOM):
+    if speculative and launch.releases.overlaps(*_HEADROOM):
         notes.append(
             "the pool has speculative headroom beyond the budget (to 0.5.6): the fraction is not inferred from it"
         )
-    if _is_sparse(launch) and _has_fp8_cache(launch) and _within(launch, _FP8_ROWS):
+    if _is_sparse(launch) and _has_fp8_cache(launch) and launch.releases.overlaps(*_FP8_ROWS):
         notes.append(
             "FP8 pools of DSA models are larger than what is charged for them (to 0.5.16): the fraction is not inferred"
         )
@@ -31,7 +30,7 @@ def not_modelled(launch: Launch) -> list[str]:
         for e in launch.events
         if "swa" in (e.string("label") or "").lower() or e.pattern.id.startswith("kv_cache.swa")
     ]
-    if windows and _within(launch, _WIDE_WINDOWS):
+    if windows and launch.releases.overlaps(*_WIDE_WINDOWS):
         notes.append(
             "the pools of sliding-window models may be larger than the budget (0.5.7): the fraction is not inferred"
         )
@@ -51,15 +50,3 @@ def _is_sparse(launch: Launch) -> bool:
 def _has_fp8_cache(launch: Launch) -> bool:
     printed = [event.string("dtype") or "" for event in launch.events if event.pattern.phase == "kv_cache"]
     return any("fp8" in text or "float8" in text for text in (*printed, str(launch.args.values.get("kv_cache_dtype"))))
-
-
-def reaches(launch: Launch, release: str) -> bool:
-    """Return whether the launch may be of this release or a later one."""
-    until = launch.releases.until
-    return until is None or (since(until, release) and until != release)
-
-
-def _within(launch: Launch, bounds: tuple[str, str]) -> bool:
-    """Return whether the launch may be of a release from the first bound on and before the second."""
-    begin = launch.releases.since
-    return reaches(launch, bounds[0]) and (begin is None or not since(begin, bounds[1]))

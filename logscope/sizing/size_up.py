@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from logscope.budget import Interval, NotModelled, by_release, exact, least, measured_cell_size, rest, since, union
+from logscope.budget import Interval, NotModelled, by_release, exact, least, measured_cell_size, rest, union
 from logscope.model import Event, Launch
 from logscope.rank import Rank
-from logscope.sizing.figures import DRAFT_COUNTED_SINCE, KV_CACHE, STATES, arg_number, rank_sizings
+from logscope.server_args import arg_count, arg_number
+from logscope.sizing.figures import DRAFT_COUNTED_SINCE, KV_CACHE, STATES, rank_sizings
 from logscope.sizing.fraction import Clues, fraction_of, profile_events
-from logscope.sizing.modelled import not_modelled, reaches
+from logscope.sizing.modelled import not_modelled
 from logscope.sizing.profile import check_profile
-from logscope.sizing.types import BoundBy, Cell, CellSource, Fraction, Pool, RankSizing, Sizing, Stated
-
-
-@dataclass(frozen=True, slots=True)
-class CellHint:
-    """Bytes per token that the log itself does not tell: from the user, a model's configuration, or another log."""
-
-    size: Interval
-    charged: Interval
-    source: CellSource
+from logscope.sizing.types import BoundBy, Cell, Fraction, Pool, RankSizing, Sizing, Stated
+from logscope.timeline import token_capacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +40,7 @@ class _Paid:
         return total
 
 
-def size_up(launch: Launch, hint: CellHint | None = None) -> Sizing:
+def size_up(launch: Launch, hint: Cell | None = None) -> Sizing:
     """Return the figures of a launch; ``hint`` gives the cell size where no pool line does."""
     ranks = rank_sizings(launch)
     page_size, page_known = page_size_of(launch)
@@ -65,9 +58,7 @@ def size_up(launch: Launch, hint: CellHint | None = None) -> Sizing:
     certain = is_device and _all_ranks_seen(launch) and _is_modern(launch)
     clues = Clues(avail, total, paid, cap, own.unexplained if own else None, certain)
     fraction = fraction_of(launch, clues)
-    cell = _cell(own, launch, counted, page_size, profiles) or (
-        Cell(hint.size, hint.charged, hint.source) if hint else None
-    )
+    cell = _cell(own, launch, counted, page_size, profiles) or hint
     return Sizing(
         ranks=ranks,
         total=total,
@@ -115,9 +106,9 @@ def _limiting(ranks: Sequence[RankSizing]) -> tuple[Rank, ...]:
 
 def _draft_counts(launch: Launch, ranks: Sequence[RankSizing]) -> bool:
     """Return whether the budget pays for the draft's pools: told by the release, else by the draft being loaded first."""
-    if launch.releases.since and since(launch.releases.since, DRAFT_COUNTED_SINCE):
+    if not launch.releases.overlaps(None, DRAFT_COUNTED_SINCE):
         return True
-    if launch.releases.until and not reaches(launch, DRAFT_COUNTED_SINCE):
+    if not launch.releases.overlaps(DRAFT_COUNTED_SINCE, None):
         return False
     pairs = list(zip(launch.events, launch.workers, strict=True))
     loaded = [e.pos.line for e, worker in pairs if worker == "draft" and e.pattern.id == "load_weights.end"]
@@ -127,10 +118,7 @@ def _draft_counts(launch: Launch, ranks: Sequence[RankSizing]) -> bool:
 
 def _is_modern(launch: Launch) -> bool:
     """Return whether the fraction in the arguments is surely the one in force: to 0.5.4 AITER and vision models reduce it unseen."""
-    begin = launch.releases.since
-    if begin is not None and since(begin, "0.5.4.post1"):
-        return True
-    return launch.args.values.get("attention_backend") != "aiter"
+    return not launch.releases.overlaps(None, "0.5.4.post1") or launch.args.values.get("attention_backend") != "aiter"
 
 
 def _paid_for(own: RankSizing | None, page_size: int, *, counted: bool) -> Interval | None:
@@ -150,18 +138,9 @@ def page_size_of(launch: Launch) -> tuple[int, bool]:
 
 
 def tokens_of(launch: Launch) -> Stated | None:
-    """Return the token capacity of one model replica: the smallest that any rank states."""
-    pairs = list(zip(launch.events, launch.workers, strict=True))
-    for name in ("max_total_num_tokens", "tokens"):
-        stated = [
-            (number.value, event.pos)
-            for event, worker in pairs
-            if worker != "draft" and (number := event.quantity(name)) is not None
-        ]
-        if stated:
-            value, pos = min(stated, key=lambda pair: pair[0])
-            return Stated(exact(value), pos)
-    return None
+    """Return the token capacity of one model replica, and the line that states it."""
+    found = token_capacity(launch)
+    return Stated(exact(found[0].value), found[1]) if found else None
 
 
 def _size(own: RankSizing | None) -> Interval | None:
@@ -205,9 +184,8 @@ def _measured(pool: Pool, page_size: int, launch: Launch) -> Interval:
 
 def _bound_by_cap(launch: Launch, tokens: Stated | None, page_size: int) -> bool:
     """Return whether max_total_tokens set the capacity, and not the budget."""
-    cap = arg_number(launch.args.values, "max_total_tokens")
-    if cap is None and launch.command:
-        cap = arg_number(launch.command.flags, "max_total_tokens")
+    typed = launch.command.flags if launch.command else {}
+    cap = arg_number(launch.args.values, "max_total_tokens") or arg_number(typed, "max_total_tokens")
     profiled = any(event.pattern.id == "kv_cache.profiled_limit" for event in launch.events)
     return bool(cap and tokens and not profiled and tokens.amount.low == cap // page_size * page_size)
 
@@ -248,5 +226,5 @@ def _bound_by(
 
 
 def _all_ranks_seen(launch: Launch) -> bool:
-    sizes = [arg_number(launch.args.values, name) or 1 for name in ("tp_size", "pp_size")]
-    return len(launch.ranks) >= sizes[0] * sizes[1]
+    values = launch.args.values
+    return len(launch.ranks) >= arg_count(values, "tp_size") * arg_count(values, "pp_size")

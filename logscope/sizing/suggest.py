@@ -7,9 +7,12 @@ import math
 from logscope import budget
 from logscope.budget import Interval, exact
 from logscope.model import Launch
+from logscope.server_args import arg_number
 from logscope.sizing.types import Sizing
+from logscope.units import MIB
 
 HIGHEST_FRACTION = 0.95  # above it hardly anything is left for graphs and activations, on any card
+USUAL_FRACTION = 0.88  # what SGLang takes where it does not know the card (0.4.6.post5 to 0.5.19)
 
 
 def least_viable(minimum: float) -> float:
@@ -29,8 +32,8 @@ def suggested_fraction(launch: Launch, sizing: Sizing) -> float | None:
     if least >= HIGHEST_FRACTION:
         return None
     kept = default_reserve(launch, total.amount.low)
-    highest = min(HIGHEST_FRACTION, _leaving(kept, total.amount)) if kept is not None else min(HIGHEST_FRACTION, 0.88)
-    middle = math.floor((least + highest) / 2 * 100) / 100
+    highest = _leaving(kept, total.amount) if kept is not None else USUAL_FRACTION
+    middle = math.floor((least + min(HIGHEST_FRACTION, highest)) / 2 * 100) / 100
     return max(least, round(middle, 2))
 
 
@@ -48,25 +51,21 @@ def default_reserve(launch: Launch, total: float) -> float | None:
     if release is None:
         return None
     values = launch.args.values
-    card_mib = total / (1 << 20)
 
-    def number(name: str, otherwise: int) -> int:
-        value = values.get(name)
-        return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
+    def number(name: str) -> int | None:
+        return int(arg_number(values, name) or 0) or None
 
     flags = budget.LaunchFlags(
-        card_mib=card_mib,
-        tp=number("tp_size", 1),
-        pp=number("pp_size", 1),
-        dp=number("dp_size", 1),
+        card_mib=total / MIB,
+        tp=number("tp_size") or 1,
+        pp=number("pp_size") or 1,
+        dp=number("dp_size") or 1,
         dp_attention=values.get("enable_dp_attention") is True,
         speculative=str(values["speculative_algorithm"]) if values.get("speculative_algorithm") else None,
-        chunked_prefill_size=number("chunked_prefill_size", 0) or None,
-        graph_max_bs=number("cuda_graph_max_bs", 0) or number("cuda_graph_max_bs_decode", 0) or None,
+        chunked_prefill_size=number("chunked_prefill_size"),
+        graph_max_bs=number("cuda_graph_max_bs") or number("cuda_graph_max_bs_decode"),
     )
     chosen = budget.default_fraction(flags, release)
-    return (
-        None
-        if isinstance(chosen, budget.NotModelled)
-        else budget.reserve(exact(total), exact(chosen.in_force)).amount.low
-    )
+    if isinstance(chosen, budget.NotModelled):
+        return None
+    return budget.reserve(exact(total), exact(chosen.in_force)).amount.low

@@ -8,10 +8,9 @@ from logscope import budget
 from logscope.budget import Interval, exact
 from logscope.budget.releases import LAST_READ
 from logscope.model import Launch
+from logscope.server_args import arg_number
 from logscope.sizing.figures import KV_CACHE, STATES
 from logscope.sizing.types import Pool, Sizing
-
-NEWEST = LAST_READ
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +52,12 @@ def grant_for(launch: Launch, sizing: Sizing, change: WhatIf) -> Grant | None:
     fraction = change.fraction if change.fraction is not None else fraction_used(sizing)
     if sizing.avail is None or sizing.total is None or fraction is None:
         return None
-    facts = budget.Launch(sizing.avail.amount, sizing.total.amount, None)
-    left = budget.rest(facts.avail, facts.total, exact(fraction))
-    kept = budget.reserve(facts.total, exact(fraction)).amount
+    left = budget.rest(sizing.avail.amount, sizing.total.amount, exact(fraction))
+    kept = budget.reserve(sizing.total.amount, exact(fraction)).amount
     if sizing.cell is None:
         return Grant(fraction, left, kept, None, capped=False)
     page = change.page_size or sizing.page_size
-    cap = change.max_total_tokens or _cap(launch)
+    cap = change.max_total_tokens or int(arg_number(launch.args.values, "max_total_tokens") or 0) or None
     counts, capped = [], False
     cells = (sizing.cell.charged.high, sizing.cell.charged.low)
     for amount, cell in zip((left.low, left.high), cells if left.low >= 0 else cells[::-1], strict=True):
@@ -80,15 +78,10 @@ def fraction_used(sizing: Sizing) -> float | None:
 
 
 def _count(amount: float, cell: float, page: int, cap: int | None, launch: Launch) -> tuple[int, bool]:
-    release = launch.releases.since or NEWEST
+    release = launch.releases.since or LAST_READ
     profiled = int(budget.tokens(exact(amount), cell, release).low)
     final = budget.final_tokens(profiled, release, page, cap)
     return final.tokens, final.limit == "max_total_tokens"
-
-
-def _cap(launch: Launch) -> int | None:
-    value = launch.args.values.get("max_total_tokens")
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _for_tokens(amount: float, sizing: Sizing, launch: Launch) -> float:
