@@ -179,10 +179,15 @@ class _Peeler:
             if not is_wanted and not (piece and self._gate.literals_in(piece)):
                 continue
             segments = split_at_prefixes(piece, self._envelope)
+            loose = False
             for place, (tags, time, text, prefixed) in enumerate(segments):
                 ends_whole = whole or place < len(segments) - 1
                 clean = self._cleaned(text)
-                yield self._placed(replace(line, text=clean, tags=tags, time=time, prefixed=prefixed, whole=ends_whole))
+                message = replace(
+                    line, text=clean, tags=tags, time=time, prefixed=prefixed, whole=ends_whole, loose=loose
+                )
+                yield self._placed(message)
+                loose = loose or (prefixed and bool(clean))
 
     def _cleaned(self, text: str) -> str:
         for suffix in self._envelope.suffix:
@@ -211,7 +216,7 @@ class _Peeler:
                 del self._open[message.origin]
                 self._closed[message.origin] = (message.pos.line, opened.tags)
             return replace(message, closes=opened.block.id, tags=opened.tags)
-        return message
+        return replace(message, loose=True)
 
     def _opened(self, block: Block, message: LogLine, opened: _OpenBlock | None) -> _OpenBlock:
         """Open a block, remembering whose it is; where blocks of several ranks interleave, that is not known."""

@@ -17,9 +17,7 @@ from logscope.packs.values import FileValues, Table, suggestion
 
 ENVELOPE = "envelope.toml"
 NamedFile = tuple[Path, str]
-_EVENT_KEYS = (
-    "id means edge said_by contains drift fallback closes worker opens_launch progress ends blame cause fields form"
-)
+_EVENT_KEYS = "id means edge said_by logged contains drift fallback closes worker opens_launch progress ends blame cause fields form"
 _PHASE_KEYS = "id title order item pair_by dense once per_worker draft_model_types aliases noise_args acts_on"
 
 

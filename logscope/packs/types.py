@@ -115,6 +115,7 @@ class Pattern:
     means: str = ""
     edge: Edge = "point"
     said_by: SaidBy = "any"
+    logged: bool = False
     contains: tuple[str, ...] = ()
     drift: bool = True
     fallback: bool = False
