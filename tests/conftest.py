@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from logscope.events import Recogniser
 from logscope.model import Launch
 from logscope.packs import Packs, load_packs
 from logscope.reading import Reading, read_launches
 from logscope.units import GIB
+
+# how fast the machine is decides no test: not a run's time, nor how long inputs take to draw while character tables are built
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LOGS = sorted(FIXTURES.glob("*/launch.log"))

@@ -23,16 +23,14 @@ from conftest import (
     printed_args,
 )
 from logscope.amounts import gib_text
-from logscope.budget import exact
 from logscope.errors import UsageError
-from logscope.explainer import Explanation, Question, check_question, explain_launch, explain_launches
+from logscope.explainer import Explanation, GivenCell, Question, check_question, explain_launch, explain_launches
 from logscope.model import Finding, Launch
 from logscope.packs import Packs
 from logscope.server_args import ArgValue
-from logscope.sizing import Cell
 from logscope.units import GIB
 
-GIVEN = Cell(exact(70272), exact(70272), "given")
+GIVEN = GivenCell(70272)
 NONE_WORKS = "More tensor parallelism, a smaller or quantized model, an fp8 KV cache, or no draft model."
 
 
@@ -101,7 +99,7 @@ def test_car_is_short_of_20_61_gib_and_needs_more_than_0_769(fixture_launches: d
 
 def test_with_bytes_per_token_the_offers_have_tokens(fixture_launches: dict[str, Launch], packs: Packs) -> None:
     """0.80 leaves 21.695 - 18.807 .. 21.705 - 18.805 = 2.888..2.900 GiB: over 70,272 bytes 44,128..44,311 tokens."""
-    found = explain_launch(fixture_launches["car"], packs, Question(hint=GIVEN))
+    found = explain_launch(fixture_launches["car"], packs, Question(source=GIVEN))
     (offer,) = [offer for offer in found.offers if offer.grant.fraction == 0.8]
     assert offer.grant.tokens is not None
     assert (44128, 44311) == (offer.grant.tokens.low, offer.grant.tokens.high)
@@ -271,8 +269,43 @@ TOO_SMALL = [printed_args(mem_fraction_static=0.55, tp_size=2)]
 BOTH_INITS = by_turns(init_lines(), init_lines("TP1"))
 BOTH_LOADS = by_turns(load_lines(), load_lines(tag="TP1"))
 
+TWO_SERVERS = "Look for lines of two servers in this file, or for another process that released memory in between."
+HALF_NEGATIVE = at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 100, K size: -1.00 GB, V size: 0.50 GB")
+FULLER_POOL = at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 159269, KV size: 22.22 GB")
+
 # id, lines, level, sentence, lines of evidence, remedy
 FINDINGS: list[tuple[str, list[str], str, str, list[int], str]] = [
+    (
+        # 94.035..94.045 before, 94.055 at least after
+        "lines_contradict", [*TOO_SMALL, *load_lines(after="94.06", used="-0.02"), BANNER, NO_MEMORY], "error",
+        "These lines contradict each other: 94.04 GiB are free before the weights, and more, 94.06 GiB, after them. No "
+        "figure is drawn from free memory here.", [2, 3], TWO_SERVERS,
+    ),
+    (
+        # 94.04 - 21.71 - 71.81 = 0.52, 0.505 at least
+        "lines_contradict", [*TOO_SMALL, *load_lines(used="71.81"), BANNER, NO_MEMORY], "error",
+        "These lines contradict each other: 94.04 GiB free before the weights and 21.71 after them are not the 71.81 GiB that they "
+        "are said to take. No figure is drawn from free memory here.", [2, 3], TWO_SERVERS,
+    ),
+    (
+        # 22.215 - 21.715 = 0.50 and no more than half a GiB: see the near misses
+        "lines_contradict", [printed_args(), *load_lines(), FULLER_POOL.replace("22.22", "22.23")], "error",
+        "These lines contradict each other: pools of 22.23 GiB do not fit into the 21.71 GiB that are free before them. No figure "
+        "is drawn from free memory here.", [4, 3], TWO_SERVERS,
+    ),
+    (
+        "lines_contradict", [printed_args(), *load_lines(), HALF_NEGATIVE], "error",
+        "This line contradicts itself: a KV cache of -1.00 GiB cannot be. No figure is drawn from free memory here.", [4], TWO_SERVERS,
+    ),
+    (
+        "lines_contradict", [printed_args(), *load_lines(after="-5.00", used="99.04"), BANNER, NO_MEMORY], "error",
+        "This line contradicts itself: free memory of -5.00 GiB cannot be. No figure is drawn from free memory here.", [3], TWO_SERVERS,
+    ),
+    (
+        "lines_contradict",
+        [printed_args(), *load_lines(), pool_lines()[0].replace("159269", "-100")], "error",
+        "This line contradicts itself: a pool of -100 tokens cannot be. No figure is drawn from free memory here.", [4], TWO_SERVERS,
+    ),
     (
         # 2.60 GiB at 10.42 GiB / 159,270 a token are 39,741 tokens
         "limiting_rank", [TWO, *with_less("19.11", "74.93", "8.69"), READY_SOON], "warning",
@@ -424,6 +457,14 @@ FINDINGS: list[tuple[str, list[str], str, str, list[int], str]] = [
     ),
 ]  # fmt: skip
 NEAR_MISSES: list[tuple[str, str, list[str]]] = [
+    ("lines_contradict", "94.05 may be both", [*TOO_SMALL, *load_lines(after="94.05", used="-0.01"), BANNER, NO_MEMORY]),
+    ("lines_contradict", "half a GiB may go between two looks", [*TOO_SMALL, *load_lines(used="71.83"), BANNER, NO_MEMORY]),
+    ("lines_contradict", "a pool next to what is free", [printed_args(), *load_lines(), FULLER_POOL]),
+    ("lines_contradict", "a CPU", [printed_args(device="cpu"), *load_lines(after="94.06", used="-0.02")]),
+    (
+        "lines_contradict", "a draft may give memory back",
+        [printed_args(), *GOOD, *load_lines("9.85", "11.71", "-1.86", model_type="LlamaForCausalLMEagle")],
+    ),
     ("limiting_rank", "ranks alike", [TWO, *with_less("21.71", "72.33", "11.26"), READY_SOON]),
     ("limiting_rank", "a hundredth apart", [TWO, *with_less("21.70", "72.34", "11.25"), READY_SOON]),
     ("limiting_rank", "one rank", [printed_args(), *GOOD, READY_SOON]),
@@ -564,6 +605,28 @@ def test_findings_stand_in_order_of_weight(explain: Explain) -> None:
     levels = [order[each.level] for each in explain(*lines)[0].findings]
     assert sorted(levels) == levels
     assert {0, 1, 2} == set(levels)
+
+
+def test_no_figure_is_drawn_from_lines_that_contradict_each_other(explain: Explain) -> None:
+    (found,) = explain(*TOO_SMALL, *load_lines(after="95.00", used="-0.96"), BANNER, NO_MEMORY)
+    assert said(found).startswith(
+        "These lines contradict each other: 94.04 GiB are free before the weights, and more, 95.00 GiB, after them "
+        "(line 2 and line 3). No figure is drawn from free memory here. Failed"
+    )
+    assert said(found).endswith("Raise --mem-fraction-static; by how much is not in this log.")
+    sizing = found.sizing
+    assert (None, None, None) == (sizing.rest, sizing.fraction.minimum, sizing.fraction.implied)
+    assert (None, (), ()) == (found.suggested, found.offers, found.budget)
+
+
+def test_a_debug_line_that_contradicts_itself_gives_no_figures(read_text: ReadText, packs: Packs) -> None:
+    """avail - reserved is -20.608, not 20.608: free memory is that of the lines of the rank."""
+    text = log(*TOO_SMALL, *load_lines(), at("10:00:20", "TP0", DEBUG.replace("rest=-", "rest=")), BANNER, NO_MEMORY)
+    (launch,) = read_text(text)
+    found = explain_launch(launch, packs, Question())
+    assert finding(found, "debug_profile") is not None
+    assert found.sizing.cell is None
+    assert found.sizing.avail is not None and pytest.approx(21.705 * GIB) == found.sizing.avail.amount.low
 
 
 # -- several launches of one log -------------------------------------------------------------------------------------------------

@@ -34,6 +34,15 @@ CONFIG = {
     "head_dim": 128,
     "torch_dtype": "bfloat16",
 }
+LATENT_CONFIG = {
+    "architectures": ["DeepseekV3ForCausalLM"],
+    "model_type": "deepseek_v3",
+    "num_hidden_layers": 61,
+    "num_attention_heads": 64,
+    "kv_lora_rank": 512,
+    "qk_rope_head_dim": 64,
+    "torch_dtype": "bfloat16",
+}
 NUMBER = (int, float)
 POSITION = {"file": str, "line": int}
 OFFER = {
@@ -241,13 +250,26 @@ def test_bytes_per_token_come_from_a_number_another_log_or_a_configuration(tmp_p
     by_log = tokens_for(0.8, explained(CAR, "--like", BASELINE)[0])
     assert by_log is not None
     assert pytest.approx([2.888 * 2**30 / 70281.65, 2.9 * 2**30 / 70214.23], abs=2) == by_log
-    # 32 layers of 1 head of 8 ranks, 2 * 128 values of 2 bytes: 16,384 bytes
-    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    # 61 layers of 512 + 64 values of 2 bytes
+    (tmp_path / "config.json").write_text(json.dumps(LATENT_CONFIG))
     by_config = explained(CAR, "--model-config", "config.json", cwd=tmp_path)[0]
-    assert pytest.approx([2.888 * 2**30 / 16384, 2.9 * 2**30 / 16384], abs=2) == tokens_for(0.8, by_config)
+    assert [44128, 44311] == tokens_for(0.8, by_config)
     kv = by_config["kv"]
     assert isinstance(kv, dict)
-    assert [16384, 16384] == kv["cell_bytes"]
+    assert [70272, 70272] == kv["cell_bytes"]
+
+
+def test_a_source_of_another_model_gives_no_tokens_but_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    (launch,) = explained(CAR, "--model-config", "config.json", cwd=tmp_path)
+    assert tokens_for(0.8, launch) is None
+    findings = launch["findings"]
+    assert isinstance(findings, list)
+    assert ("hint_refused", "warning") == (findings[0]["id"], findings[0]["level"])
+    assert (
+        "--model-config config.json does not fit this launch, and its 16,384 bytes per token are not used: architecture "
+        "DeepseekV3ForCausalLM here, LlamaForCausalLM there."
+    ) == findings[0]["sentence"]
 
 
 def test_without_bytes_per_token_the_text_says_where_they_may_come_from() -> None:

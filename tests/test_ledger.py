@@ -215,7 +215,7 @@ def test_one_reading_alone_makes_no_ledger(read_text: ReadText, packs: Packs) ->
     assert [] == rows_of(launch, packs)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(kept=st.lists(st.booleans(), min_size=len(BASELINE), max_size=len(BASELINE)))
 def test_whatever_lines_are_missing_the_rest_adds_up(read_text: ReadText, packs: Packs, kept: list[bool]) -> None:
     text = b"".join(line for line, keep in zip(BASELINE, kept, strict=True) if keep)

@@ -62,7 +62,7 @@ def per_rank(launch: Launch, packs: Packs) -> dict[str, list[tuple[object, ...]]
 
 
 @pytest.mark.parametrize("case", SHUFFLED)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6))
 def test_how_ranks_interleave_changes_nothing(read_text: ReadText, packs: Packs, case: str, seed: int) -> None:
     text = raw(case)
@@ -147,7 +147,7 @@ def test_a_cut_log_says_nothing_that_the_whole_does_not(read_text: ReadText, cas
     text = raw(case)
     whole = set(values(read_text(text)))
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=15)
     @given(place=st.integers(0, 10**6))
     def holds(place: int) -> None:
         assert [] == invented(read_cut(read_text, text, place % len(text)), whole, text)

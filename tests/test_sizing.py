@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from conftest import FIRED_UP, NO_MEMORY, ReadText, at, graph_lines, load_lines, log, pool_lines, printed_args
-from logscope.budget import Interval, exact
+from logscope.budget import Interval
 from logscope.model import Launch
 from logscope.rank import Rank
 from logscope.sizing import (
-    Cell,
     Profile,
     Sizing,
     WhatIf,
@@ -41,9 +40,9 @@ def rank_of(tag: str) -> Rank:
 def sized(read_text: ReadText) -> object:
     """Read lines and return the figures of their one launch."""
 
-    def size(*lines: str, hint: Cell | None = None) -> Sizing:
+    def size(*lines: str) -> Sizing:
         (launch,) = read_text(log(*lines))
-        return size_up(launch, hint)
+        return size_up(launch)
 
     return size
 
@@ -51,7 +50,7 @@ def sized(read_text: ReadText) -> object:
 class Size:
     """How the fixture ``sized`` is called."""
 
-    def __call__(self, *lines: str, hint: Cell | None = None) -> Sizing: ...
+    def __call__(self, *lines: str) -> Sizing: ...
 
 
 # -- whole logs ------------------------------------------------------------------------------------------------------------------
@@ -342,13 +341,6 @@ def test_a_pool_of_no_tokens_has_no_cell(tokens: int, sized: Size) -> None:
         sized(*load_lines(), at("10:00:21", "TP0", f"KV Cache is allocated. #tokens: {tokens}, KV size: 0.00 GB")).cell
         is None
     )
-
-
-def test_a_pool_without_tokens_has_no_cell_and_a_hint_gives_one(sized: Size) -> None:
-    assert sized(*load_lines()).cell is None
-    hint = Cell(exact(70272), exact(70272), "given")
-    assert ("given", exact(70272)) == ((cell := sized(*load_lines(), hint=hint).cell) and (cell.source, cell.size))
-    assert "pool line" == ((cell := sized(*GOOD, hint=hint).cell) and cell.source)
 
 
 def test_the_debug_line_gives_the_cell_exactly(fixture_launches: dict[str, Launch]) -> None:

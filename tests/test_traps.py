@@ -536,7 +536,7 @@ def test_40_number_at_the_cut_end_of_a_log_is_not_used(recogniser: Recogniser, l
 
 
 @given(st.sampled_from(LOGS), st.floats(0, 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_40_any_log_cut_anywhere_is_read_and_every_line_counted(read_text: ReadText, path: Path, part: float) -> None:
     data = path.read_bytes()
     data = data[: int(len(data) * part)]

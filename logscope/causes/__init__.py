@@ -11,6 +11,7 @@ from importlib import import_module
 
 from logscope.causes._case import build_case, failed_at
 from logscope.causes._types import Case, Diagnosis, Direction
+from logscope.causes._words import NONE_WORKS
 from logscope.model import Launch
 from logscope.packs import Packs
 from logscope.sizing import Sizing
@@ -61,4 +62,15 @@ def diagnose_case(case: Case) -> Diagnosis:
     raise AssertionError("the last cause applies to everything")
 
 
-__all__ = ["LAST", "ORDER", "Case", "Diagnosis", "Direction", "build_case", "diagnose", "diagnose_case", "failed_at"]
+__all__ = [
+    "LAST",
+    "NONE_WORKS",
+    "ORDER",
+    "Case",
+    "Diagnosis",
+    "Direction",
+    "build_case",
+    "diagnose",
+    "diagnose_case",
+    "failed_at",
+]

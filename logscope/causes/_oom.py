@@ -10,7 +10,7 @@ from logscope.amounts import gib_text, tokens_text
 from logscope.budget import Interval, exact
 from logscope.causes._place import has_ended, has_pools, is_capturing, is_loading, is_serving
 from logscope.causes._types import Case, Direction
-from logscope.causes._words import argument, bytes_text, is_from, uncapped
+from logscope.causes._words import argument, bytes_text, is_from, none_works, uncapped
 from logscope.model import Finding
 from logscope.sizing import Grant, WhatIf, fraction_used, grant_for
 from logscope.units import GIB, Quantity, count_text, gib
@@ -98,10 +98,15 @@ def _others(case: Case) -> _Others | None:
     return _Others(outside, None, False) if held and outside > _OUTSIDE else None
 
 
-def has_foreign_process(case: Case) -> bool:
-    """Return whether another process surely holds memory of the device."""
+def after_others(case: Case, remedy: str) -> str:
+    """Put first, before what this server can do with less, to free the device where another process surely holds memory of it."""
     others = _others(case)
-    return others is not None and others.is_surely_foreign
+    if others is None or not others.is_surely_foreign:
+        return remedy
+    first = f"Free the device of other processes first: they hold {gib(others.amount)} GiB."
+    if remedy.startswith(("Lower", "Set", "Try")):
+        return f"{first} If that is not enough, {uncapped(remedy)}"
+    return f"{first} {remedy}"
 
 
 def _foreign_process(case: Case) -> Finding | None:
@@ -170,32 +175,38 @@ class Lower:
     remedy: str
     direction: Direction | None = None
     fraction: float | None = None
+    is_possible: bool = True
 
 
-def lower_fraction(case: Case, *needs: float) -> Lower:
+def lower_fraction(case: Case, need: float, unknown: str = "") -> Lower:
     """Return what to lower so that a number of bytes becomes free, whether that is the fraction, and to which value.
 
     Args:
         case: the failure.
-        needs: bytes that have to become free, the most wanted first; the others are tried where the first leaves no pool.
+        need: bytes that have to become free.
+        unknown: what else needs memory, in words, where the log does not tell how much: no value is named then.
     """
     fraction, total = fraction_used(case.sizing), case.sizing.total
     if case.sizing.bound_by == "max_total_tokens":
-        return Lower(_lower_cap(case, needs[0]))
+        if unknown:
+            return Lower(f"Lower --max-total-tokens, which sets the KV cache here{_beside(need, unknown)}.")
+        return Lower(_lower_cap(case, need))
     if fraction is None:
         return Lower("Lower --mem-fraction-static; the value in force is not in this log.", "lower")
     if total is None:
         return Lower(f"Lower --mem-fraction-static below {fraction:.4g}.", "lower")
-    minimum = _minimum(case)
-    for need in needs:
-        target = _step_down(fraction - need / total.amount.low)
-        if minimum is None or target > minimum.high:
-            return Lower(_lowered(case, fraction, target), "lower", target)
-    assert minimum is not None, "without a minimum the first need is met"
-    return Lower(
-        f"No lower fraction works: at {minimum.high:.3f} nothing is left for the KV cache, and {gib(needs[-1])} GiB more are needed "
-        f"than {fraction:.4g} leaves. Use more tensor parallelism, a quantized model, or an FP8 KV cache."
-    )
+    minimum, target = _minimum(case), _step_down(fraction - need / total.amount.low)
+    if minimum is not None and target <= minimum.high:
+        why = f"at {minimum.high:.3f} nothing is left for the KV cache, and {gib(need)} GiB more are needed than {fraction:.4g} leaves"
+        return Lower(none_works(why), is_possible=False)
+    if unknown:
+        return Lower(f"Lower --mem-fraction-static (now {fraction:.4g}){_beside(need, unknown)}.", "lower")
+    return Lower(_lowered(case, fraction, target), "lower", target)
+
+
+def _beside(need: float, unknown: str) -> str:
+    lacked = f"{gib(need)} GiB were missing, and " if need else ""
+    return f": {lacked}{unknown} is not in this log"
 
 
 def _minimum(case: Case) -> Interval | None:

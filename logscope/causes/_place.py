@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from logscope.causes._types import Case
 from logscope.causes._words import argument
@@ -13,6 +14,7 @@ from logscope.units import GIB, Quantity, gib
 _CHAINED = 150  # lines: of the tracebacks between the first exception of a failed capture and SGLang's banner
 CAPTURE_FAILED = "failure.capture_failed"
 GRAPHS = "cuda_graph"
+_LATEST_STEPS = 2
 PLENTY = 2 * GIB  # free at the begin of a capture: what then fails does not fail for want of memory
 
 
@@ -102,13 +104,23 @@ def _open_capture(case: Case) -> PhaseSpan | None:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a capture was: the size in hand, how many were done of how many, what the last one took, and all the sizes."""
+    """How far a capture was.
+
+    Attributes:
+        size: the one in hand.
+        in_tokens: whether sizes are numbers of tokens; of requests otherwise.
+        done: how many sizes were captured.
+        total: how many there are.
+        step_bytes: what the captured sizes took by the bars, in their order.
+        sizes: all of them, ascending; empty where the log does not name them.
+        pos: the last bar.
+    """
 
     size: int
     in_tokens: bool
     done: int
     total: int
-    step_bytes: float
+    step_bytes: tuple[float, ...]
     sizes: tuple[int, ...]
     pos: Pos
 
@@ -116,6 +128,16 @@ class Progress:
     def left(self) -> int:
         """How many sizes were still to come after the one in hand."""
         return max(0, self.total - self.done - 1)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether enough sizes were captured to tell what another one takes: the first pays for what all share."""
+        return len(self.step_bytes) > _LATEST_STEPS
+
+    @property
+    def each_bytes(self) -> float:
+        """What another size takes at most: smaller ones take no more than the least of the latest that were captured."""
+        return min(self.step_bytes[-_LATEST_STEPS:])
 
 
 def progress_of(case: Case) -> Progress | None:
@@ -135,7 +157,7 @@ def progress_of(case: Case) -> Progress | None:
         return None
     in_tokens = last.quantity("num_tokens") is not None
     sizes = _sizes(case, begun, in_tokens=in_tokens)
-    return Progress(size, in_tokens, int(done.value), int(total.value), _step(bars), sizes, last.pos)
+    return Progress(size, in_tokens, int(done.value), int(total.value), _steps(bars), sizes, last.pos)
 
 
 def _size(bar: Event) -> int | None:
@@ -146,16 +168,15 @@ def _size(bar: Event) -> int | None:
     return None
 
 
-def _step(bars: Sequence[Event]) -> float:
-    """Return what the last captured size took by the bars, in bytes; 0 where they do not tell."""
-    last = bars[-1]
-    now = last.quantity("avail_mem_bytes")
-    earlier = [bar for bar in bars if _size(bar) != _size(last) and bar.quantity("avail_mem_bytes") is not None]
-    if now is None or not earlier:
-        return 0.0
-    first = next(bar for bar in earlier if _size(bar) == _size(earlier[-1]))
-    then = first.quantity("avail_mem_bytes")
-    return max(0.0, then.value - now.value) if then is not None else 0.0
+def _steps(bars: Sequence[Event]) -> tuple[float, ...]:
+    """Return what each captured size took: from what was free when it was begun to what was when the next one was."""
+    free: dict[int | None, float] = {}
+    for bar in bars:
+        amount = bar.quantity("avail_mem_bytes")
+        if amount is not None:
+            free.setdefault(_size(bar), amount.value)
+    begun = list(free.values())
+    return tuple(max(0.0, before - after) for before, after in pairwise(begun))
 
 
 def _sizes(case: Case, begun: int, *, in_tokens: bool) -> tuple[int, ...]:

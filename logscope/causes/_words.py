@@ -105,18 +105,22 @@ def no_fraction_works(case: Case) -> bool:
     return minimum is not None and minimum.high >= HIGHEST_FRACTION
 
 
+NONE_WORKS = "No workable fraction"
+
+
+def none_works(why: str) -> str:
+    """Say that no fraction works, why, and what is left to do: an FP8 cache is none of it, for there is no room for any cache."""
+    return f"{NONE_WORKS}: {why}. Use more tensor parallelism, a smaller or quantized model, or no draft model."
+
+
 def raise_fraction(case: Case) -> str:
     """Say which fraction starts, or that none does."""
     minimum, now = case.sizing.fraction.minimum, case.sizing.fraction.in_force
     if minimum is None:
-        return (
-            "Raise --mem-fraction-static; by how much is not in this log (no free memory before and after the weights)."
-        )
+        why = "" if case.sizing.contradictions else " (no free memory before and after the weights)"
+        return f"Raise --mem-fraction-static; by how much is not in this log{why}."
     if no_fraction_works(case):
-        return (
-            f"No workable fraction: the weights alone need {minimum.high:.3f}. More tensor parallelism, a smaller or quantized "
-            "model, or no draft model."
-        )
+        return none_works(f"the weights alone need {minimum.high:.3f}")
     least, wanted = least_viable(minimum.high), suggested_fraction(case.launch, case.sizing)
     wanted = max(least, wanted or 0.0)
     if now is not None and wanted <= now:
@@ -135,9 +139,7 @@ def raise_by(case: Case, need: float) -> str:
         return f"Raise --mem-fraction-static above {now:g}."
     least = least_viable(now + need / total.amount.low)
     if least > HIGHEST_FRACTION:
-        return (
-            f"No workable fraction: it would have to be {least:.3f}. Use more tensor parallelism, or a smaller model."
-        )
+        return none_works(f"it would have to be {least:.3f}")
     return f"Raise --mem-fraction-static from {now:g} to {least:.3f} at least."
 
 

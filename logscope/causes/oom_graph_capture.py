@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from logscope.causes._oom import lower_fraction, memory_findings, missing_bytes, pinned, shortage, stage_of
+from dataclasses import replace
+
+from logscope.causes._oom import (
+    Lower,
+    after_others,
+    lower_fraction,
+    memory_findings,
+    missing_bytes,
+    pinned,
+    shortage,
+    stage_of,
+)
 from logscope.causes._place import Progress, graphs_named, last_free, progress_of
 from logscope.causes._types import Case, Diagnosis
 from logscope.causes._words import is_before, is_from, number, on_rank, uncapped
+from logscope.units import gib
 
 ID = "oom_graph_capture"
 
@@ -15,18 +27,31 @@ def diagnose(case: Case) -> Diagnosis | None:
     if stage_of(case) != ID:
         return None
     progress, free = progress_of(case), last_free(case)
-    missing = missing_bytes(case)
-    rest = progress.step_bytes * progress.left if progress else 0.0
-    lower = lower_fraction(case, missing + rest, missing)
+    lower = _lower(case, progress)
     remedy = lower.remedy
     fewer = _fewer_graphs(case, progress)
     if fewer:
         is_other = remedy.startswith("Lower")
         remedy = f"{fewer} Or, at the cost of KV cache, {uncapped(remedy)}" if is_other else f"{fewer} {remedy}"
+    remedy = after_others(case, remedy)
     evidence = (*((free[1],) if free else ()), *((progress.pos,) if progress else ()))
     sentence = f"out of memory{on_rank(case)} while capturing {graphs_named(case)}{_at(progress)}{shortage(case)}"
     found = memory_findings(case)
     return Diagnosis(ID, sentence, lower.direction, remedy, evidence=evidence, findings=found, fraction=lower.fraction)
+
+
+def _lower(case: Case, progress: Progress | None) -> Lower:
+    """Return what to lower; to a value only where the sizes that were captured tell what the others need."""
+    missing = missing_bytes(case)
+    if progress is not None and progress.left == 0:
+        return lower_fraction(case, missing)
+    if progress is not None and progress.is_measured:
+        lower = lower_fraction(case, missing + progress.each_bytes * progress.left)
+        if lower.is_possible:
+            count = f"{progress.left} size{'s' if progress.left > 1 else ''}"
+            basis = f"An estimate: {gib(progress.each_bytes)} GiB for each of the {count} still to come, as the latest took."
+            return replace(lower, remedy=f"{lower.remedy} {basis}")
+    return lower_fraction(case, missing, unknown="what the other sizes need")
 
 
 def _at(progress: Progress | None) -> str:
@@ -42,13 +67,13 @@ def _fewer_graphs(case: Case, progress: Progress | None) -> str:
         return ""  # no such flag yet
     flag, name = _flag(case, progress)
     now = number(case, name)
-    if progress is None:
-        return f"Lower --{flag}{f' (now {now:g})' if now else ''}."
+    now = now or (max(progress.sizes) if progress is not None and progress.sizes else None)
+    if progress is None or not progress.is_measured:
+        return "" if now == 1 else f"Lower --{flag}{f' (now {now:g})' if now else ''}{pinned(case)}."
     largest = _largest_that_fits(progress)
     if largest is None or (now is not None and largest >= now):
         return ""
-    why = "as many sizes as were captured, none larger" if progress.done else "half of the largest"
-    return f"Set --{flag} {largest} ({why}){pinned(case)}."
+    return f"Set --{flag} {largest} (as many sizes as were captured, none larger){pinned(case)}."
 
 
 def _flag(case: Case, progress: Progress | None) -> tuple[str, str]:
@@ -66,7 +91,4 @@ def _flag(case: Case, progress: Progress | None) -> tuple[str, str]:
 
 def _largest_that_fits(progress: Progress) -> int | None:
     """Return the largest size to ask for: larger ones take no less, so that as many of the smallest fit as were captured."""
-    sizes = progress.sizes
-    if progress.done and len(sizes) > progress.done:
-        return sizes[progress.done - 1]
-    return max((size for size in sizes if size <= progress.size / 2), default=None) if not progress.done else None
+    return progress.sizes[progress.done - 1] if len(progress.sizes) > progress.done > 0 else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from logscope.causes._oom import (
+    after_others,
     alternatives,
     cheaper,
     lower_fraction,
@@ -32,7 +33,8 @@ def diagnose(case: Case) -> Diagnosis | None:
     evidence = (free[1],) if free else ()
     sentence = f"out of memory{on_rank(case)} {when}{shortage(case)}"
     return Diagnosis(
-        ID, sentence, lower.direction, alternatives(case, choices, lower.remedy),
+        ID, sentence, lower.direction,
+        after_others(case, alternatives(case, choices, lower.remedy)),
         evidence=evidence, findings=memory_findings(case), fraction=lower.fraction,
     )  # fmt: skip
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from logscope.causes._oom import (
     Lower,
-    has_foreign_process,
+    after_others,
     lower_fraction,
     memory_findings,
     missing_bytes,
@@ -30,8 +32,9 @@ def diagnose(case: Case) -> Diagnosis | None:
     elif has_pools(case):
         what = "while loading the draft model's weights, after the KV cache had taken its share"
         lower = lower_fraction(case, missing_bytes(case))
+        lower = replace(lower, remedy=after_others(case, lower.remedy))
     else:
-        lower = Lower(_more_room(case))
+        lower = Lower(after_others(case, _more_room(case)))
     free = last_free(case)
     return Diagnosis(
         ID, f"out of memory{on_rank(case)} {what}{shortage(case)}", lower.direction, lower.remedy,
@@ -41,10 +44,7 @@ def diagnose(case: Case) -> Diagnosis | None:
 
 def _more_room(case: Case) -> str:
     """Say what gives the weights room. How much is missing is in no line: how many devices would do is not known."""
-    beside = "--mem-fraction-static does not matter while weights are loaded."
-    if has_foreign_process(case):
-        return f"Free the device of other processes first; {beside}"
     ranks = number(case, "tp_size")
     more = f"--tp-size {2 * int(ranks)} (now {int(ranks)}) or more" if ranks else "a larger --tp-size"
     smaller = "a quantized checkpoint" if argument(case, "quantization") is None else "a smaller model"
-    return f"The weights do not fit: use {more}, or {smaller}. {beside}"
+    return f"The weights do not fit: use {more}, or {smaller}. --mem-fraction-static does not matter while weights are loaded."

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import typer
 
 from logscope.commands import _shared as shared
 from logscope.differ import Tolerance, diff_launches
-from logscope.explainer import Question, explain_launches
+from logscope.explainer import OtherLog, Question, explain_launches
 from logscope.packs import load_packs
 from logscope.reading import Reading, read_sources
 from logscope.render import find_renderer, renderer_names
@@ -41,9 +40,8 @@ def demo(format_name: shared.Format = None, out: shared.Outs = None, force: shar
     reading = Reading(load_packs())
     good, bad = read_sources(story_logs(), reading)
     difference = diff_report(diff_launches([good], bad, reading.packs, Tolerance()), reading.packs, Shown())
-    cell = size_up(good).cell
-    hint = replace(cell, source="other log") if cell else None
-    explanation = explain_report(explain_launches([bad], reading.packs, Question(hint=hint)))
+    source = OtherLog("--like baseline.log", good, size_up(good))
+    explanation = explain_report(explain_launches([bad], reading.packs, Question(source=source)))
     sections = (
         Text((_INTRO, "", "$ logscope diff baseline.log car.log")),
         *difference.sections,

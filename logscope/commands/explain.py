@@ -83,8 +83,8 @@ def explain(
         launches = read_launches(logs, reading)
     shared.warn_of_problems(reading, quiet)
     chosen = [launches[index] for index in shared.choose(len(launches), launch)]
-    hint = hints.find_hint(cell_bytes, like, model_config, chosen[-1], reading.packs)
-    explanations = explain_launches(chosen, reading.packs, replace(question, hint=hint))
+    source = hints.find_source(cell_bytes, like, model_config, reading.packs)
+    explanations = explain_launches(chosen, reading.packs, replace(question, source=source))
     report = explain_report(explanations, has_ledger=not timeline)
     if timeline:
         report = _with_timeline(

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from logscope.causes import Diagnosis, diagnose
-from logscope.explainer import capacity, fractions, memory, ranks, times
+from logscope.explainer import capacity, fractions, hints, memory, ranks, times
 from logscope.explainer._subject import Subject
 from logscope.explainer._types import FINDING_IDS, Explanation, Offer, Question, Term
 from logscope.explainer.budget_terms import budget_terms, offers
+from logscope.explainer.cell_source import GivenCell, ModelConfig, OtherLog, Source, hint_for, with_hint
 from logscope.explainer.verdict import IN_VERDICT, verdict_of
 from logscope.explainer.what_if import answers_to, check_question
 from logscope.ledger import ledger_of
@@ -28,9 +29,11 @@ def explain_launches(launches: Sequence[Launch], packs: Packs, question: Questio
 
 def explain_launch(launch: Launch, packs: Packs, question: Question) -> Explanation:
     """Explain one launch."""
-    sizing = size_up(launch, question.hint)
+    own = size_up(launch)
+    hint = hint_for(question.source, launch, own) if question.source else None
+    sizing = with_hint(own, hint)
     diagnosis = diagnose(launch, packs, sizing)
-    subject = Subject(launch, packs, sizing, diagnosis, ledger_of(launch, packs), question)
+    subject = Subject(launch, packs, sizing, diagnosis, ledger_of(launch, packs), question, hint)
     findings = tuple(sorted(_findings(subject), key=lambda finding: _LEVELS[finding.level]))
     suggested = _suggested(launch, sizing, diagnosis)
     verdict = verdict_of(subject, findings)
@@ -70,7 +73,7 @@ def _offers(launch: Launch, sizing: Sizing, suggested: float | None, diagnosis: 
 def _findings(subject: Subject) -> Iterator[Finding]:
     if subject.diagnosis is not None:
         yield from subject.diagnosis.findings
-    for part in (fractions, capacity, ranks, times, memory):
+    for part in (fractions, hints, capacity, ranks, times, memory):
         yield from part.find(subject)
 
 
@@ -113,8 +116,12 @@ __all__ = [
     "FINDING_IDS",
     "IN_VERDICT",
     "Explanation",
+    "GivenCell",
+    "ModelConfig",
     "Offer",
+    "OtherLog",
     "Question",
+    "Source",
     "Term",
     "check_question",
     "explain_launch",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from logscope.causes import Diagnosis
 from logscope.explainer._types import Question
+from logscope.explainer.cell_source import Hint
 from logscope.ledger import LedgerRow
 from logscope.model import Event, Launch
 from logscope.packs import Packs
@@ -17,7 +18,7 @@ from logscope.words import ranks_text
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A launch, its figures, why it failed (if it did), its ledger, and what is asked."""
+    """A launch, its figures, why it failed (if it did), its ledger, what is asked, and bytes per token from elsewhere."""
 
     launch: Launch
     packs: Packs
@@ -25,6 +26,7 @@ class Subject:
     diagnosis: Diagnosis | None
     ledger: Sequence[LedgerRow]
     question: Question
+    hint: Hint | None = None
 
     @property
     def limiting(self) -> RankSizing | None:

@@ -7,18 +7,20 @@ from dataclasses import dataclass, field
 
 from logscope.budget import Interval
 from logscope.causes import Diagnosis, Direction
+from logscope.explainer.cell_source import Source
 from logscope.ledger import LedgerRow
 from logscope.model import Finding, Launch, Pos
 from logscope.packs import Packs
 from logscope.server_args import ArgValue
-from logscope.sizing import Cell, Grant, Sizing
+from logscope.sizing import Grant, Sizing
 
 FINDING_IDS = (
     "bound_by_mamba", "bound_by_max_total_tokens", "claim_confirmed", "claim_open", "claim_refuted", "consequences",
     "context_exceeds_capacity", "debug_profile", "distributed_init_bounded", "foreign_process", "fraction_adjusted",
-    "fraction_contradicted", "fraction_not_in_force", "fragmentation", "host_memory_total", "idle_memory", "limiting_rank",
-    "no_workable_fraction", "not_judged", "ranks_behind", "ranks_not_in_log", "requests_that_fit", "sglang_hint", "slow_phase",
-    "speculation_cost", "unexplained_memory", "unknown_wording",
+    "fraction_contradicted", "fraction_not_in_force", "fragmentation", "hint_not_needed", "hint_on_trust", "hint_refused",
+    "host_memory_total", "idle_memory", "limiting_rank", "lines_contradict", "no_workable_fraction", "not_judged", "ranks_behind",
+    "ranks_not_in_log", "requests_that_fit", "sglang_hint", "slow_phase", "speculation_cost", "unexplained_memory",
+    "unknown_wording",
 )  # fmt: skip
 
 
@@ -29,12 +31,12 @@ class Question:
     Attributes:
         what_if: arguments that are to be changed, name -> value.
         claims: values that somebody claims are in force, name -> value.
-        hint: bytes per token where the log does not tell them.
+        source: what tells bytes per token where the log does not.
     """
 
     what_if: Mapping[str, ArgValue] = field(default_factory=dict)
     claims: Mapping[str, ArgValue] = field(default_factory=dict)
-    hint: Cell | None = None
+    source: Source | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,22 @@ OUT_OF_MEMORY_AFTER_POOL = ("oom_kv_pool", "oom_backend_init", "oom_graph_captur
 
 def find(subject: Subject) -> Iterator[Finding]:
     """Yield the findings about the fraction, and about claims of any argument."""
+    yield from _contradicting_lines(subject)
     for name, value in subject.question.claims.items():
         yield _claimed_fraction(subject, value) if name == FLAG else _claimed(subject, name, value)
     yield from _typed(subject)
     yield from _contradiction(subject)
     yield from _profiles(subject)
     yield from _no_workable(subject)
+
+
+def _contradicting_lines(subject: Subject) -> Iterator[Finding]:
+    """Say which lines cannot be true together: nothing is reckoned from them."""
+    for each in subject.sizing.contradictions:
+        whose = "This line contradicts itself" if len(each.places) == 1 else "These lines contradict each other"
+        remedy = "Look for lines of two servers in this file, or for another process that released memory in between."
+        sentence = f"{whose}: {each.sentence}. No figure is drawn from free memory here."
+        yield Finding("lines_contradict", "error", sentence, each.places, remedy)
 
 
 def _places(*places: Pos | None) -> tuple[Pos, ...]:

@@ -56,6 +56,8 @@ def _rate(rows: list[PhaseRow], longest: PhaseRow) -> str:
     """Write how fast the weights are read: by the slowest rank, and by all together."""
     if longest.phase != "load_weights" or longest.used is None or longest.duration is None:
         return ""
+    if longest.used.low <= 0:
+        return ""  # weights that gave memory back tell no rate
     loads: dict[Rank, float] = {}
     for row in rows:
         if row.phase == "load_weights" and row.worker == longest.worker and row.used is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from logscope.amounts import cell_text, fraction_text, gib_text
-from logscope.causes import Diagnosis, failed_at
+from logscope.causes import NONE_WORKS, Diagnosis, failed_at
 from logscope.explainer._subject import Subject
 from logscope.model import Finding, Launch
 from logscope.sizing import Sizing
@@ -20,8 +20,9 @@ from logscope.words import (
     where_of,
 )
 
-IN_VERDICT = ("claim_refuted", "claim_confirmed", "claim_open", "fraction_not_in_force", "fraction_contradicted")
-NONE_WORKS = ("No workable fraction", "No lower fraction works")
+IN_VERDICT = (
+    "lines_contradict", "claim_refuted", "claim_confirmed", "claim_open", "fraction_not_in_force", "fraction_contradicted",
+)  # fmt: skip
 
 
 def verdict_of(subject: Subject, findings: Sequence[Finding]) -> str:
@@ -29,7 +30,7 @@ def verdict_of(subject: Subject, findings: Sequence[Finding]) -> str:
     parts = [_with_place(finding, subject.launch) for finding in findings if finding.id in IN_VERDICT]
     outcome = " ".join(_outcome(subject))
     parts.append(outcome[:1].upper() + outcome[1:] if parts else outcome)
-    is_said = subject.diagnosis is not None and any(words in subject.diagnosis.remedy for words in NONE_WORKS)
+    is_said = subject.diagnosis is not None and NONE_WORKS in subject.diagnosis.remedy
     parts.extend(finding.sentence for finding in findings if finding.id == "no_workable_fraction" and not is_said)
     return f"{name_of(subject.launch)}: {' '.join(parts)}"
 
@@ -37,6 +38,9 @@ def verdict_of(subject: Subject, findings: Sequence[Finding]) -> str:
 def _with_place(finding: Finding, launch: Launch) -> str:
     if not finding.evidence:
         return finding.sentence
+    if finding.id == "lines_contradict":
+        what, _, rest = finding.sentence.partition(". ")
+        return f"{what} ({' and '.join(where_of(launch, pos) for pos in finding.evidence)}). {rest}"
     return f"{finding.sentence.removesuffix('.')} ({where_of(launch, finding.evidence[0])})."
 
 

@@ -7,15 +7,12 @@ from collections.abc import Iterator, Mapping
 from logscope.errors import UsageError
 from logscope.explainer._subject import Subject
 from logscope.explainer._types import Offer, Question
+from logscope.explainer.likeness import ELEMENT_BYTES, printed_dtype
 from logscope.frames import arg_text
 from logscope.server_args import ArgValue
 from logscope.sizing import WhatIf, grant_for
 
 KEYS = ("mem_fraction_static", "max_total_tokens", "page_size", "kv_cache_dtype")
-ELEMENT_BYTES: Mapping[str, float] = {
-    "auto": 2, "bfloat16": 2, "bf16": 2, "float16": 2, "half": 2, "fp8_e4m3": 1, "fp8_e5m2": 1, "float32": 4, "float": 4,
-    "torch.bfloat16": 2, "torch.float16": 2, "torch.float32": 4, "torch.float8_e4m3fn": 1, "torch.float8_e5m2": 1,
-}  # fmt: skip
 
 
 def check_question(question: Question) -> None:
@@ -79,10 +76,5 @@ def _factor(subject: Subject, wanted: ArgValue) -> float:
     """Return bytes per token of another dtype of the cache, as a factor on what the log shows."""
     if wanted is None:
         return 1.0
-    printed = [
-        dtype
-        for event in subject.launch.events
-        if event.pattern.id in ("kv_cache.dtype", "kv_cache.allocated") and (dtype := event.string("dtype"))
-    ]
-    now = printed[0] if printed else str(subject.launch.args.values.get("kv_cache_dtype", "auto"))
+    now = printed_dtype(subject.launch) or str(subject.launch.args.values.get("kv_cache_dtype", "auto"))
     return ELEMENT_BYTES[str(wanted)] / ELEMENT_BYTES.get(now, 2)

@@ -76,6 +76,8 @@ def _pools(lines: Sequence[Said]) -> Iterator[Pool]:
         for item, amount in amounts.items():
             label = event.string("label") or ""
             size = interval_of(amount)
+            if size.high < 0:
+                continue  # told as a contradiction
             size = Interval(max(0.0, size.low), size.high)
             yield Pool(worker, item, label, count.value if count else None, size, event.pos)
 

@@ -9,6 +9,7 @@ from logscope.budget import Interval, NotModelled, by_release, exact, least, mea
 from logscope.model import Event, Launch
 from logscope.rank import Rank
 from logscope.server_args import arg_count, arg_number
+from logscope.sizing.contradictions import contradictions_of
 from logscope.sizing.figures import DRAFT_COUNTED_SINCE, KV_CACHE, STATES, rank_sizings
 from logscope.sizing.fraction import Clues, fraction_of, profile_events
 from logscope.sizing.modelled import not_modelled
@@ -40,25 +41,27 @@ class _Paid:
         return total
 
 
-def size_up(launch: Launch, hint: Cell | None = None) -> Sizing:
-    """Return the figures of a launch; ``hint`` gives the cell size where no pool line does."""
+def size_up(launch: Launch) -> Sizing:
+    """Return the figures of a launch."""
     ranks = rank_sizings(launch)
     page_size, page_known = page_size_of(launch)
-    avail, total = _least([each.avail for each in ranks]), _least([each.total for each in ranks])
-    profiles = profile_events(launch.events)
-    avail, total = _profiled(profiles, "profile_avail_bytes", avail), _profiled(profiles, "total_bytes", total)
-    limiting = _limiting(ranks)
+    profiles = [(event, check_profile(event, launch)) for event in profile_events(launch.events)]
+    sound = [event for event, checked in profiles if not checked.faults]
+    is_device = str(launch.args.values.get("device", "cuda")) not in ("cpu", "mps")
+    notes = not_modelled(launch)
+    contradictions = contradictions_of(launch, ranks, add_up=not notes) if is_device else ()
+    avail, total = _least_of(ranks, sound) if not contradictions else (None, None)
+    limiting = _limiting(ranks) if not contradictions else ()
     own = next((each for each in ranks if each.rank in limiting[:1]), ranks[0] if ranks else None)
     counted = _draft_counts(launch, ranks)
     tokens = tokens_of(launch)
     cap = _bound_by_cap(launch, tokens, page_size)
-    notes = not_modelled(launch)
-    is_device = str(launch.args.values.get("device", "cuda")) not in ("cpu", "mps")
     paid = _paid_for(own, page_size, counted=counted) if not notes else None
     certain = is_device and _all_ranks_seen(launch) and _is_modern(launch)
     clues = Clues(avail, total, paid, cap, own.unexplained if own else None, certain)
     fraction = fraction_of(launch, clues)
-    cell = _cell(own, launch, counted, page_size, profiles) or hint
+    is_pool_wrong = any(each.kind in ("pool", "negative") for each in contradictions)
+    cell = _cell(own, launch, counted, page_size, sound) if not is_pool_wrong else None
     return Sizing(
         ranks=ranks,
         total=total,
@@ -73,9 +76,16 @@ def size_up(launch: Launch, hint: Cell | None = None) -> Sizing:
         page_size=page_size,
         page_known=page_known,
         bound_by=_bound_by(launch, own, fraction, cap, tokens),
-        profiles=tuple(check_profile(event, launch) for event in profiles),
+        profiles=tuple(checked for _, checked in profiles),
         notes=tuple([*notes, _SHARED] if not is_device and ranks else notes),
+        contradictions=contradictions,
     )  # fmt: skip
+
+
+def _least_of(ranks: Sequence[RankSizing], profiles: Sequence[Event]) -> tuple[Stated | None, Stated | None]:
+    """Return A and T, the least over the ranks; from DEBUG lines where they tell."""
+    avail, total = _least([each.avail for each in ranks]), _least([each.total for each in ranks])
+    return _profiled(profiles, "profile_avail_bytes", avail), _profiled(profiles, "total_bytes", total)
 
 
 _SHARED = "free memory is that of the host here, which other processes change at any time: figures are no proof"

@@ -92,13 +92,23 @@ class Fraction:
 
 
 @dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Lines that cannot all be true: which kind, what they say (a clause), and where."""
+
+    kind: Literal["negative", "load", "rise", "pool"]
+    sentence: str
+    places: tuple[Pos, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Sizing:
     """All figures of a launch that its KV cache depends on; bytes and tokens.
 
     ``total`` and ``avail`` are the least over the ranks, as SGLang takes them; ``limiting`` are the ranks with the least ``avail``
     (all that print the same). ``rest`` is A - T * (1 - f): what is left for the pools, negative where the launch fails.
     ``paid`` is the budget that the pools as allocated need, None where no line tells or it is not modelled.
-    ``tokens`` is the capacity that the server uses. ``notes`` say what is not modelled.
+    ``tokens`` is the capacity that the server uses. ``notes`` say what is not modelled. Where ``contradictions`` stand, ``total`` and
+    ``avail`` are None, and so is what follows from them.
     """
 
     ranks: tuple[RankSizing, ...]
@@ -116,6 +126,7 @@ class Sizing:
     bound_by: BoundBy | None
     profiles: tuple[Profile, ...]
     notes: tuple[str, ...]
+    contradictions: tuple[Contradiction, ...] = ()
 
     def of(self, rank: Rank) -> RankSizing | None:
         """Return the figures of one rank."""
