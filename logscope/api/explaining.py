@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 from logscope.api._html import report_html
 from logscope.api.launches import Log, views_of
-from logscope.budget import exact
-from logscope.explainer import Explanation, Question, check_question, explain_launches
+from logscope.explainer import Explanation, GivenCell, Question, check_question, explain_launches
 from logscope.frames import frame_of
 from logscope.model import Finding
 from logscope.report import Report
 from logscope.report.explain import explain_report
 from logscope.safe import clean_lines
 from logscope.server_args import ArgValue
-from logscope.sizing import Cell
 
 if TYPE_CHECKING:
     import pandas
@@ -78,8 +76,8 @@ def explain(
     Raises:
         logscope.LogscopeError: a log is missing, unreadable, or holds no launch; a what-if that is not modelled.
     """
-    hint = None if cell_bytes is None else Cell(exact(cell_bytes), exact(cell_bytes), "given")
-    question = Question(what_if or {}, claims or {}, hint)
+    source = None if cell_bytes is None else GivenCell(cell_bytes, "cell_bytes")
+    question = Question(what_if or {}, claims or {}, source)
     check_question(question)
     views = views_of(log)
     return ExplanationView(explain_launches([view.launch for view in views], views[-1].packs, question)[-1])
