@@ -130,11 +130,6 @@ def _scan(data: bytes, gate: Gate, state: ReadState, ended: bool) -> Iterator[tu
         state.tail = data[-TAIL_BYTES:] if len(data) >= TAIL_BYTES else (state.tail + data)[-TAIL_BYTES:]
 
 
-def _decode(raw: bytes) -> str:
-    """Decode a line; bytes that are no UTF-8 become U+FFFD, NUL bytes and byte order marks vanish."""
-    return raw.decode("utf-8", errors="replace").replace("\x00", "").replace("\ufeff", "")
-
-
 class _Peeler:
     """Takes physical lines apart into messages; remembers partial lines and open blocks per origin."""
 
@@ -150,7 +145,7 @@ class _Peeler:
         return bool(self._partial) or bool(self._open)
 
     def messages(self, number: int, raw: bytes, ended: bool) -> Iterator[LogLine]:
-        text = _decode(raw)
+        text = raw.decode("utf-8", errors="replace").replace("\x00", "").replace("\ufeff", "")  # NULs, byte order marks
         if "\x1b" in text:
             for noise in self._envelope.noise:
                 text = noise.regex.sub("", text)
