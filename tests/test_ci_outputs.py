@@ -674,13 +674,62 @@ def test_annotations_and_summary_of_a_hostile_log(
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(folder / "summary.md"))
     code, out, err = logscope("check", "hostile.log", "--rules", "logscope.toml")
-    lines = out.splitlines(keepends=True)
-    orders = [line for line in [*lines, *err.splitlines(keepends=True)] if line.lstrip().startswith("::")]
     assert 1 == code
-    check_github("".join(orders))
-    assert 3 == len(orders)
-    check_text("".join(line for line in lines if line not in orders))
+    check_text(out)
+    check_github(err)
+    assert 3 == len(err.splitlines())
     check_markdown((folder / "summary.md").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("form", COMMANDS["check"])
+@pytest.mark.usefixtures("folder")
+def test_in_actions_a_format_on_stdout_stays_what_it_is(
+    logscope: Output, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    words = ("check", "hostile.log", "--rules", "logscope.toml", "-f", form, "-q")
+    _, alone, _ = logscope(*words)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    _, out, err = logscope(*words)
+    assert alone == out
+    assert (form != "github") == bool(err), "who asks for annotations gets them once"
+
+
+def test_annotations_that_go_to_a_file_are_not_shown_beside_it(
+    folder: Path, logscope: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    _, _, err = logscope("check", "hostile.log", "--rules", "logscope.toml", "-o", "github=notes.txt", "-q")
+    assert [] == [line for line in err.splitlines() if line.startswith("::")]
+    check_github((folder / "notes.txt").read_text(encoding="utf-8"))
+
+
+def test_summaries_of_one_step_are_parted_and_end_at_a_line(
+    folder: Path, logscope: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    summary = folder / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    logscope("check", "good.log", "--no-oom")
+    first = summary.read_text(encoding="utf-8")
+    logscope("check", "good.log", "--no-oom")
+    assert f"{first}\n{first}" == summary.read_text(encoding="utf-8")
+    monkeypatch.setattr("logscope.commands._actions.MOST_SUMMARY_BYTES", 1000)
+    summary.write_text("")
+    logscope("check", "hostile.log", "--rules", "logscope.toml")
+    cut = summary.read_text(encoding="utf-8").splitlines()
+    assert "The rest did not fit in here: `logscope check LOG -o markdown=FILE` writes all of it." == cut[-1]
+    monkeypatch.setattr("logscope.commands._actions.MOST_SUMMARY_BYTES", 900_000)
+    summary.write_text("")
+    logscope("check", "hostile.log", "--rules", "logscope.toml")
+    assert cut[:-2] == summary.read_text(encoding="utf-8").splitlines()[: len(cut) - 2]
+
+
+@pytest.mark.usefixtures("folder")
+def test_summary_that_cannot_be_written_changes_no_verdict(logscope: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "nowhere/summary.md")
+    code, _, err = logscope("check", "good.log", "--no-oom")
+    assert (0, "logscope: no summary of the step: No such file or directory\n") == (code, err)
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,6 @@ from logscope.report.share import share_report
 from logscope.safe import clean_lines
 from logscope.source import find_sources
 
-MOST_SUMMARY_BYTES = 900_000  # of a step: GitHub refuses more than 1 MiB
-
 Logs = Annotated[
     list[str],
     typer.Argument(
@@ -158,20 +156,6 @@ def write_report(report: Report, format_name: str | None, targets: list[tuple[st
         raise UsageError(f"{format_name} is binary\n  do: -o {format_name}=FILE")
     with open_pipe():
         renderer.show(report)
-
-
-def write_for_actions(report: Report) -> None:
-    """Annotate the run and add a summary to it, where this is a step of GitHub Actions; never instead of anything else.
-
-    Annotations go to stdout, where Actions looks for them, and the summary to the file that ``GITHUB_STEP_SUMMARY`` names.
-    """
-    if os.environ.get("GITHUB_ACTIONS") != "true" or report.checked is None:
-        return
-    find_renderer("github").show(report)
-    summary = os.environ.get("GITHUB_STEP_SUMMARY")
-    if summary:
-        with Path(summary).open("ab") as file:
-            file.write(find_renderer("markdown").render(report)[:MOST_SUMMARY_BYTES])
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import typer
 from logscope.checker import RuleFile, Subject, find_unknown, last_of_each, load_rules, quick_rules, read_baseline
 from logscope.checker import check as check_rules
 from logscope.commands import _shared as shared
+from logscope.commands._actions import write_for_actions
 from logscope.errors import UsageError
 from logscope.model import Launch, Level, Pos
 from logscope.packs import Packs
@@ -82,7 +83,7 @@ def check(
     checked = check_rules(subjects, file, fail_on=level, lenient=inconclusive == "pass")
     report = shared.for_sharing(check_report(checked), [*chosen, *base], share=share)
     shared.write_report(report, format_name, targets)
-    shared.write_for_actions(report)
+    write_for_actions(report, [format_name or "", *(name for name, _ in targets)])
     if report.checked is not None and not quiet and (format_name or targets):
         shared.say(report.checked.verdict)
     if checked.exit_code:
