@@ -66,6 +66,12 @@ def job(tmp_path: Path) -> Path:
     (tmp_path / "against.toml").write_text(AGAINST)
     (tmp_path / "warning.toml").write_text(RULES.replace("why =", 'level = "warning"\nwhy ='))
     (tmp_path / "optional.toml").write_text(RULES.replace("why =", "optional = true\nwhy ="))
+    (tmp_path / "optional-floor.toml").write_text(
+        "version = 1\n" + RULES.replace('why = "two', 'optional = true\nwhy = "two').partition('"ready" }\n')[2]
+    )
+    lane = '\n[when.h200]\nlabels = { gpu = "H200" }\n'
+    (tmp_path / "lanes.toml").write_text(RULES.replace('why = "two', 'when = "h200"\nwhy = "two') + lane)
+    (tmp_path / "only-lanes.toml").write_text(RULES.replace("why =", 'when = "h200"\nwhy =') + lane)
     (tmp_path / "bad.toml").write_text(
         RULES.replace("kv_cache.allocated", "kv_cache.alocated").replace('ready" }', 'redy" }')
     )
@@ -108,8 +114,9 @@ CODES = {
         ("baseline.log", "--rules", "against.toml", "--baseline", "baseline.log"),
         ("car.log", "--rules", "warning.toml"),
         ("car.log", "--rules", "rules.toml", "--fail-on", "never"),
-        ("cut.log", "--rules", "optional.toml"),
+        ("baseline.log", "--rules", "optional.toml"),
         ("cut.log", "--rules", "rules.toml", "--inconclusive", "pass"),
+        ("baseline.log", "--rules", "lanes.toml", "--require-lane", "--label", "gpu=H200"),
         ("late.log", "--rules", "rules.toml", "--inconclusive", "pass"),
     ],
     1: [
@@ -134,6 +141,7 @@ CODES = {
         ("baseline.log", "--rules", "rules.toml", "--inconclusive", "maybe"),
         ("baseline.log", "--rules", "rules.toml", "--label", "H200"),
         ("baseline.log", "--rules", "rules.toml", "--launch", "7"),
+        ("baseline.log", "--rules", "rules.toml", "--require-lane"),
         ("baseline.log", "--rules", "rules.toml", "--format", "excel"),
     ],
     3: [
@@ -146,6 +154,11 @@ CODES = {
         ("baseline.log", "--rules", "against.toml"),
         ("baseline.log", "--rules", "against.toml", "--baseline", "other.log"),
         ("cut.log", "--no-oom"),
+        ("cut.log", "--rules", "optional.toml"),
+        ("cut.log", "--rules", "warning.toml"),
+        ("car.log", "cut.log", "--rules", "optional-floor.toml"),
+        ("baseline.log", "--rules", "lanes.toml", "--require-lane"),
+        ("baseline.log", "--rules", "only-lanes.toml"),
     ],
 }  # fmt: skip
 
@@ -191,15 +204,43 @@ def test_launches_of_one_log(job: Path) -> None:
 
 
 def test_labels_and_lanes(job: Path) -> None:
-    (job / "lanes.toml").write_text(
-        RULES.replace('why = "two', 'when = "h200"\nwhy = "two') + '\n[when.h200]\nlabels = { gpu = "H200" }\n'
-    )
     words = ("check", "small.log", "--rules", "lanes.toml")
     assert 1 == logscope(*words, "--label", "gpu=H200", cwd=job).returncode
     done = logscope(*words, "--label", "gpu=A100", cwd=job)
     assert 0 == done.returncode
-    assert "of 2 rules 1 hold, 1 skipped." in done.stdout
+    assert "small.log: passed: of 2 rules 1 hold, 1 skipped.\n" in done.stdout
     assert "h200 wants --label gpu=H200" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        (
+            ("small.log", "--rules", "lanes.toml", "--require-lane"),
+            "small.log: could not be judged: of 2 rules 1 hold, 1 not judged. kv-floor: no lane fits: h200 wants --label gpu=H200.",
+        ),
+        (
+            ("small.log", "--rules", "only-lanes.toml"),
+            "small.log: could not be judged: of 2 rules 2 skipped. ready: h200 wants --label gpu=H200.",
+        ),
+        (
+            ("cut.log", "--rules", "optional.toml"),
+            "cut.log: could not be judged: of 2 rules 2 skipped. "
+            "ready: optional: no line says it: the log ends before, or begins after.",
+        ),
+        (
+            ("cut.log", "--rules", "warning.toml"),
+            "cut.log: could not be judged: of 2 rules 2 not judged. ready: no line says it: the log ends before, or begins after.",
+        ),
+    ],
+)
+def test_launch_of_which_nothing_was_checked_could_not_be_judged(
+    words: tuple[str, ...], verdict: str, job: Path
+) -> None:
+    done = logscope("check", *words, "-f", "json", cwd=job)
+    assert (3, verdict) == (done.returncode, json.loads(done.stdout)["verdict"])
+    assert 0 == logscope("check", *words, "--inconclusive", "pass", cwd=job).returncode
+    assert 0 == logscope("check", *words, "--fail-on", "never", cwd=job).returncode
 
 
 def test_the_baseline_of_a_rules_file_is_beside_it(job: Path) -> None:

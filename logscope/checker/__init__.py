@@ -3,59 +3,98 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from logscope.checker.baseline import Baseline, last_of_each, read_baseline, write_baseline
-from logscope.checker.judge import judge_rule
+from logscope.checker.judge import judge_rule, lane_fits
 from logscope.checker.learn import learn_rules
 from logscope.checker.quick import quick_rules
 from logscope.checker.rules import load_rules, read_rules
 from logscope.checker.selftest import SelfTest, run_tests
 from logscope.checker.subject import Subject
-from logscope.checker.types import Checked, Result, Rule, RuleFile, Value
+from logscope.checker.types import Checked, Result, Rule, RuleFile, Status, Value
 from logscope.checker.unknown import find_unknown
+from logscope.errors import UsageError
 from logscope.model import Launch, Level
 
 _LEVELS: Mapping[Level, int] = {"error": 0, "warning": 1, "note": 2}
 
 
 def check(
-    subjects: Sequence[Subject], rules: RuleFile, *, fail_on: Level | None = "error", lenient: bool = False
+    subjects: Sequence[Subject],
+    rules: RuleFile,
+    *,
+    fail_on: Level | None = "error",
+    lenient: bool = False,
+    require_lane: bool = False,
 ) -> Checked:
     """Judge every rule on every launch.
 
     Args:
         fail_on: the least severe level whose broken rules fail the check; None: none does.
         lenient: rules that could not be judged do not fail it either.
+        require_lane: rules of lanes could not be judged, and are not skipped, where no lane of the file fits a launch.
 
     Returns:
-        With exit code 0 (all hold), 1 (a rule is broken) or 3 (a rule could not be judged).
+        With exit code 0 (all hold), 1 (a rule is broken) or 3 (a rule could not be judged, or none was on one of the launches).
+
+    Raises:
+        UsageError: a lane is required of rules that have none.
     """
-    results = tuple(judge_rule(rule, subject, rules.lanes) for subject in subjects for rule in rules.rules)
+    if require_lane and not rules.lanes:
+        raise UsageError(
+            f"{rules.name} has no lane to require\n  do: add [when.NAME] to it, or leave out --require-lane"
+        )
+    results: list[Result] = []
+    is_open = False
+    for subject in subjects:
+        found = [judge_rule(rule, subject, rules.lanes) for rule in rules.rules]
+        if require_lane and not any(lane_fits(lane, subject)[0] for lane in rules.lanes.values()):
+            is_open = True
+            found = [_without_lane(result) for result in found]
+        is_open = is_open or all(result.status in ("inconclusive", "skipped") for result in found)
+        results.extend(found)
     limit = -1 if fail_on is None else _LEVELS[fail_on]
-    broken = [r for r in results if r.status == "fail" and _LEVELS[r.rule.level] <= limit]
-    open_ = [r for r in results if r.status == "inconclusive" and _LEVELS[r.rule.level] <= limit]
-    code = 1 if broken else 3 if open_ and not lenient else 0
+    failing = {result.status for result in results if _LEVELS[result.rule.level] <= limit}
+    is_open = (is_open or "inconclusive" in failing) and fail_on is not None and not lenient
+    code = 1 if "fail" in failing else 3 if is_open else 0
     source = ", ".join(dict.fromkeys(subject.launch.source for subject in subjects))
     properties = _properties([subject.launch for subject in subjects])
-    return Checked(source, rules.name, results, _verdict(results, source, code), code, properties)
+    return Checked(source, rules.name, tuple(results), _verdict(results, source, code), code, properties)
+
+
+def _without_lane(result: Result) -> Result:
+    """Return what a rule of a lane comes to where the launch is in no lane, and should be in one."""
+    if not result.rule.when or result.status != "skipped":
+        return result
+    return replace(result, status="inconclusive", reason=f"no lane fits: {result.reason}")
+
+
+_WORDS: Mapping[Status, str] = {
+    "pass": "hold",
+    "fail": "broken",
+    "inconclusive": "not judged",
+    "skipped": "skipped",
+}
 
 
 def _verdict(results: Sequence[Result], source: str, code: int) -> str:
-    counts = {
-        status: sum(r.status == status for r in results) for status in ("pass", "fail", "inconclusive", "skipped")
-    }
-    broken = sorted((r for r in results if r.status == "fail"), key=lambda r: _LEVELS[r.rule.level])
+    """Return how many rules came to what, and the worst that did not hold."""
+    by_level = sorted(results, key=lambda result: _LEVELS[result.rule.level])
+    of_status = {status: [result for result in by_level if result.status == status] for status in _WORDS}
+    counts = ", ".join(f"{len(of_status[status])} {word}" for status, word in _WORDS.items() if of_status[status])
     word = {0: "passed", 1: "failed", 3: "could not be judged"}[code]
-    if code == 0 and counts["pass"] == 0 and results:
+    if code == 0 and not of_status["pass"] and not of_status["fail"]:
         word = "nothing judged"
-    words = {"pass": "hold", "fail": "broken", "inconclusive": "not judged", "skipped": "skipped"}
-    parts = [f"{counts[status]} {word}" for status, word in words.items()]
-    text = f"{source}: {word}: of {len(results)} rules {', '.join(part for part in parts if not part.startswith('0 '))}"
-    if not broken:
-        return f"{text}."
-    first = broken[0]
-    cause = f" Likely cause: {first.cause}." if first.cause else ""
-    return f"{text}. {first.rule.id}: expected {first.expected}, found {first.found}.{cause}"
+    text = f"{source}: {word}: of {len(results)} rules {counts}."
+    if of_status["fail"]:
+        first = of_status["fail"][0]
+        cause = f" Likely cause: {first.cause}." if first.cause else ""
+        return f"{text} {first.rule.id}: expected {first.expected}, found {first.found}.{cause}"
+    if code == 3:
+        first = (of_status["inconclusive"] or of_status["skipped"])[0]
+        return f"{text} {first.rule.id}: {first.reason}."
+    return text
 
 
 def _properties(launches: Sequence[Launch]) -> dict[str, str]:

@@ -45,6 +45,9 @@ def check(
     label: Annotated[
         list[str] | None, typer.Option("--label", metavar="NAME=VALUE", help="For lanes: gpu=H200. Repeatable.")
     ] = None,
+    require_lane: Annotated[
+        bool, typer.Option("--require-lane", help="A launch that is in no lane could not be judged.")
+    ] = False,
     fail_on: Annotated[str, typer.Option("--fail-on", metavar="LEVEL", help="error, warning or never.")] = "error",
     inconclusive: Annotated[
         str,
@@ -80,7 +83,7 @@ def check(
     unknown, places = unknown_memory(logs, packs) if asks else (None, ())
     subjects = [Subject(each, packs, base, labels, unknown, places) for each in chosen]
     level: Level | None = None if fail_on == "never" else "warning" if fail_on == "warning" else "error"
-    checked = check_rules(subjects, file, fail_on=level, lenient=inconclusive == "pass")
+    checked = check_rules(subjects, file, fail_on=level, lenient=inconclusive == "pass", require_lane=require_lane)
     report = shared.for_sharing(check_report(checked), [*chosen, *base], share=share)
     shared.write_report(report, format_name, targets)
     write_for_actions(report, [format_name or "", *(name for name, _ in targets)])
