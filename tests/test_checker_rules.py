@@ -11,7 +11,8 @@ from conftest import FIXTURES
 from logscope.checker import load_rules, read_rules, run_tests
 from logscope.checker.amounts import read_amount, read_bound
 from logscope.errors import RulesError
-from logscope.packs import Packs
+from logscope.packs import Packs, load_packs
+from logscope.reading import Reading, read_launches
 from logscope.units import GIB, MIB
 
 STORY = FIXTURES / "rules" / "story.toml"
@@ -106,6 +107,22 @@ REFUSED = {
     "a spread of anything": (f"{GIBS}\nexpect = {{ spread = '>= 0 GiB' }}", 7, "always does"),
     "a negative count": (f"{GIBS}\nexpect = {{ count = '== -1' }}", 7, "can never"),
     "more than all": ("expect = { coverage = '>= 120 %' }", 6, "can never"),
+    "as much as all": ("expect = { coverage = '> 100 %' }", 6, "can never"),
+    "no more than all": ("expect = { coverage = '<= 100 %' }", 6, "always does"),
+    "a whole baseline less": (f"{VALUES}\nexpect = {{ min = '>= baseline - 100 %' }}", 7, "always does"),
+    "more than a baseline less": (f"{GIBS}\nexpect = {{ max = '<= baseline - 150 %' }}", 7, "can never"),
+    "least above the greatest": (f"{GIBS}\nexpect = {{ min = '>= 2 GiB', max = '<= 1 GiB' }}", 7, "and max = '<= 1 GiB' can never"),
+    "each above the greatest": (f"{GIBS}\nexpect = {{ each = '> 1 GiB', max = '<= 1 GiB' }}", 7, "each = '> 1 GiB' and max"),
+    "each below the least": (f"{GIBS}\nexpect = {{ each = '<= 1 GiB', min = '>= 2 GiB' }}", 7, "min = '>= 2 GiB' and each"),
+    "any above each": (f"{GIBS}\nexpect = {{ each = '<= 1 GiB', any = '>= 2 GiB' }}", 7, "any = '>= 2 GiB' and each"),
+    "any below the least": (f"{GIBS}\nexpect = {{ min = '>= 2 GiB', any = '< 2 GiB' }}", 7, "min = '>= 2 GiB' and any"),
+    "two equal values": (f"{VALUES}\nexpect = {{ min = '== 8 tokens', max = '== 7 tokens' }}", 7, "can never hold together"),
+    "none of them, and each": (f"{VALUES}\nexpect = {{ count = '== 0', each = '>= 1 tokens' }}", 7, "count = '== 0' and each"),
+    "misspelt argument": ("select = { arg = 'mem_fraction_sttic' }\nexpect = { equals = 0.88 }", 6, "no argument 'mem_fraction_sttic'"),
+    "argument that is none": ("select = { arg = 'gpu' }\nexpect = { equals = 1 }", 6, "write it as the log's server_args print it"),
+    "argument as typed": ("select = { arg = '--tp-size' }\nexpect = { equals = 1 }", 6, "did you mean 'tp_size'?"),
+    "argument in short": ("select = { arg = 'tp' }\nexpect = { equals = 1 }", 6, "did you mean 'tp_size'?"),
+    "rank that is none": (f"{VALUES[:-2]}, rank = 'worst' }}\nexpect = {{ min = '>= 1 tokens' }}", 6, "no tag of a rank"),
     "rounded numbers differ always": (f"{GIBS}\nexpect = {{ each = '!= 0.64 GiB' }}", 7, "always holds"),
     "GiB against tokens": (f"{VALUES}\nexpect = {{ min = '>= 9.5 GiB' }}", 7, "compares bytes with tokens"),
     "tokens against GiB": (f"{GIBS}\nexpect = {{ max = '<= baseline + 5 tokens' }}", 7, "compares tokens with bytes"),
@@ -161,6 +178,9 @@ def test_rule_that_cannot_be_meant_is_refused(name: str, packs: Packs) -> None:
         (rule("expect = { reach = 'ready' }") + "[when.old]\nreleases = 'new'\n", "releases is 'new'"),
         (rule("expect = { reach = 'ready' }") + "[when.old]\nreleases = '>=0.x'\n", "releases is '>=0.x'"),
         (rule("expect = { reach = 'ready' }") + "[when.old]\n", "[when.old] asks for nothing"),
+        (rule("expect = { reach = 'ready' }") + "[when.old]\nargs = { tp_sise = 8 }\n", "did you mean 'tp_size'?"),
+        (rule("expect = { reach = 'ready' }") + "[when.old]\nargs = { tp_size = 8 }\n", "rules.toml:7: no rule is for [when.old]"),
+        (rule("expect = { reach = 'ready' }") + "[when.old]\nreleases = '>=0.5.9, <0.5.9'\n", "no release is >=0.5.9, <0.5.9"),
         (rule("expect = { reach = 'ready' }") + "[when.old]\ngpu = 'H200'\n", "unknown key 'gpu'"),
         ("version = 1\n[[rule]\n", "not TOML"),
     ],
@@ -180,6 +200,19 @@ def test_all_problems_are_listed_in_the_order_of_their_lines(packs: Packs) -> No
     assert [int(problem.split(":")[1]) for problem in found] == [6, 6, 7, 13]
 
 
+def test_argument_of_a_pattern_file_of_a_user_is_known(tmp_path: Path, packs: Packs) -> None:
+    text = rule("select = { arg = 'site_mode' }\nexpect = { equals = 'x' }")
+    assert "SGLang has no argument 'site_mode'" in problems_of(text, packs)[0]
+    (tmp_path / "own.toml").write_text('[phase]\nid = "server_args"\narguments = "site_mode other"\n')
+    assert "r" == read_rules(text, "rules.toml", load_packs([tmp_path])).rules[0].id
+
+
+@pytest.mark.parametrize("case", sorted(path.parent.name for path in FIXTURES.glob("*/launch.log")))
+def test_arguments_that_launches_print_are_known(case: str, packs: Packs) -> None:
+    for launch in read_launches([str(FIXTURES / case / "launch.log")], Reading(packs)):
+        assert set() == {name for name in launch.args.values if not name.startswith("_")} - packs.arguments
+
+
 def test_near_words_are_suggested(packs: Packs) -> None:
     found = problems_of(rule("expect = { reach = 'load_weight.end' }"), packs)
     assert "did you mean 'load_weights.end'?" in found[0]
@@ -195,6 +228,9 @@ def test_near_words_are_suggested(packs: Packs) -> None:
         f"{GIBS}\nexpect = {{ any = '<= baseline + 5 %', spread = '<= 0.1 GiB' }}",
         "select = { arg = 'enable_dp_attention' }\nexpect = { equals = true }",
         "select = { launch = 'cause' }\nexpect = { equals = '' }",
+        f"{GIBS}\nexpect = {{ min = '>= 1 GiB', max = '<= 1 GiB', spread = '<= 5 GiB', any = '== 1 GiB' }}",
+        f"{GIBS}\nexpect = {{ min = '<= 1 GiB', max = '>= 2 GiB', each = '<= baseline + 150 %', any = '>= baseline - 99 %' }}",
+        f"{VALUES}\nexpect = {{ count = '<= 8', max = '<= 200k tokens', sum = '<= 5 tokens' }}",
         "expect = { unknown_memory_lines = '<= 3' }",
         "expect = { coverage = '>=98%', unknown_memory_lines = '== 0' }",
         "expect = { absent = ['unknown_wording', 'drift', 'oom_*', 'failure.*'], until = 'ready' }",

@@ -45,22 +45,23 @@ def check(
         raise UsageError(
             f"{rules.name} has no lane to require\n  do: add [when.NAME] to it, or leave out --require-lane"
         )
-    results: list[Result] = []
-    is_open = False
-    for subject in subjects:
-        found = [judge_rule(rule, subject, rules.lanes) for rule in rules.rules]
-        if require_lane and not any(lane_fits(lane, subject)[0] for lane in rules.lanes.values()):
-            is_open = True
-            found = [_without_lane(result) for result in found]
-        is_open = is_open or all(result.status in ("inconclusive", "skipped") for result in found)
-        results.extend(found)
+    judged = [_judge_launch(subject, rules, require_lane=require_lane) for subject in subjects]
+    results = [result for found, _ in judged for result in found]
     limit = -1 if fail_on is None else _LEVELS[fail_on]
     failing = {result.status for result in results if _LEVELS[result.rule.level] <= limit}
-    is_open = (is_open or "inconclusive" in failing) and fail_on is not None and not lenient
-    code = 1 if "fail" in failing else 3 if is_open else 0
+    is_open = "inconclusive" in failing or any(is_unchecked for _, is_unchecked in judged)
+    code = 1 if "fail" in failing else 3 if is_open and fail_on is not None and not lenient else 0
     source = ", ".join(dict.fromkeys(subject.launch.source for subject in subjects))
     properties = _properties([subject.launch for subject in subjects])
     return Checked(source, rules.name, tuple(results), _verdict(results, source, code), code, properties)
+
+
+def _judge_launch(subject: Subject, rules: RuleFile, *, require_lane: bool) -> tuple[list[Result], bool]:
+    """Return what became of each rule, and whether nothing was checked: no rule was judged, or a lane that is required is missing."""
+    found = [judge_rule(rule, subject, rules.lanes) for rule in rules.rules]
+    if require_lane and not any(lane_fits(lane, subject)[0] for lane in rules.lanes.values()):
+        return [_without_lane(result) for result in found], True
+    return found, all(result.status in ("inconclusive", "skipped") for result in found)
 
 
 def _without_lane(result: Result) -> Result:

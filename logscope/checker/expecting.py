@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import cast, get_args
 
 from logscope.checker.amounts import UNIT_WORDS, read_amount, read_bound
+from logscope.checker.possible import contradiction, is_settled
 from logscope.checker.types import Bound, Expect, Quantifier, Select, Source
 from logscope.checker.vocabulary import Vocabulary
 from logscope.packs import Place
@@ -55,6 +57,10 @@ class ExpectReader:
             return None
         worker = values.choice(table, "worker", ("target", "draft"), at, None)
         rank, role = (values.text(table, key, at) or None for key in ("rank", "role"))
+        if rank is not None and not any(letter.isdigit() for letter in rank):
+            values.problem(
+                at, f"rank = {rank!r} is no tag of a rank", 'write it as the log does, such as  rank = "TP3"'
+            )
         return Select(source, name, self.words.field_name(source, name, field), worker, rank, role) if name else None
 
     def expect(self, rule: Table, select: Select | None, place: Place) -> Expect:
@@ -66,8 +72,15 @@ class ExpectReader:
         self._check_words(table, at)
         if select is not None:
             self._check_values(table, select, at)
+        bounds = {key: self._bound(table, key, select, at) for key in _QUANTIFIERS if key in table}
+        crossed = contradiction(bounds)
+        if crossed is not None:
+            one, other = (f"{key} = {bounds[key].text!r}" for key in crossed)
+            values.problem(
+                at, f"{one} and {other} can never hold together", "mend one of them, or make two rules of them"
+            )
         return Expect(
-            bounds={key: self._bound(table, key, select, at) for key in _QUANTIFIERS if key in table},
+            bounds=bounds,
             equals=str(table["equals"]) if "equals" in table else None,
             reach=values.text(table, "reach", at) or None,
             all_ranks=values.choice(table, "ranks", ("all", "any"), at, "any") == "all",
@@ -163,7 +176,7 @@ class ExpectReader:
             example = ">= 98 %" if of_share else "== 0"
             self.values.problem(place, f"{key} = {text!r} is no bound of it", f'write  {key} = "{example}"')
             return Bound(">=", None)
-        if _is_settled(bound, signed=False) or (of_share and amount.value > 1):
+        if is_settled(bound, signed=False, most=1 if of_share else inf):
             self._impossible(key, text, place)
         return bound
 
@@ -184,7 +197,7 @@ class ExpectReader:
             values.problem(place, what, f"units are {UNIT_WORDS}" if dimension != "text" else 'write  equals = "..."')
         elif dimension == "text":
             values.problem(place, f"{key} = {text!r} compares texts", 'write  equals = "..."')
-        elif not bound.from_baseline and _is_settled(bound, signed=_has_sign(key, select, dimension)):
+        elif is_settled(bound, signed=_has_sign(key, select, dimension)):
             self._impossible(key, text, place)
         elif bound.operator == "!=" and dimension in ("bytes", "s"):
             values.problem(place, f"{key} = {text!r} always holds: printed numbers are rounded", "take <= or >=")
@@ -199,11 +212,3 @@ def _has_sign(key: Quantifier, select: Select, dimension: str) -> bool:
     """Return whether values may be negative: memory that is given back, arguments such as -1."""
     is_of_values = key not in ("count", "spread")
     return is_of_values and (dimension == "bytes" or (dimension == "" and select.source in ("arg", "event")))
-
-
-def _is_settled(bound: Bound, *, signed: bool) -> bool:
-    """Return whether a bound holds of all numbers, or none, that are not negative."""
-    if signed or bound.amount is None:
-        return False
-    limit = bound.amount.value
-    return limit < 0 or (limit == 0 and bound.operator in ("<", ">="))

@@ -60,8 +60,10 @@ class _Reader:
 
     def __init__(self, values: FileValues, words: Vocabulary) -> None:
         self.values = values
+        self.words = words
         self.expecting = ExpectReader(values, words)
         self.ids: dict[str, Place] = {}
+        self.lane_places: dict[str, Place] = {}
 
     def read(self, document: Table) -> RuleFile:
         values, top = self.values, Place(self.values.name, 1)
@@ -76,6 +78,13 @@ class _Reader:
             name: self._lane(name, values.table(document, "when", top)) for name in values.table(document, "when", top)
         }
         rules = tuple(self._rule(table, place, lanes) for table, place in values.tables(document, "rule", "rule"))
+        used = {name for rule in rules for name in rule.when}
+        for name in lanes:
+            if name not in used:
+                at = self.lane_places[name]
+                values.problem(
+                    at, f"no rule is for [when.{name}]", f'add  when = "{name}"  to a rule, or take the lane out'
+                )
         if not rules:
             values.problem(top, "the file has no [[rule]]", "add one, or let `logscope rules learn LOG` write some")
         baseline = values.text(document, "baseline", top) or None
@@ -83,7 +92,7 @@ class _Reader:
 
     def _lane(self, name: str, lanes: Table) -> Lane:
         values = self.values
-        place = values.next_table(f"when.{name}")
+        place = self.lane_places[name] = values.next_table(f"when.{name}")
         table = values.table(lanes, name, place)
         values.check_keys(table, "labels args releases", place, f"[when.{name}]")
         if not table:
@@ -95,7 +104,13 @@ class _Reader:
             at = values.key_place(place, "releases")
             values.problem(at, f"releases is {table['releases']!r}", 'write  releases = ">=0.5.9, <0.5.14"')
             found = None
+        elif found and found["since"] and found["until"] and Version(found["since"]) >= Version(found["until"]):
+            values.problem(values.key_place(place, "releases"), f"no release is {releases}", "mend the range")
         labels, args = (_texts(values.table(table, key, place)) for key in ("labels", "args"))
+        for arg in args:
+            problem = self.words.refuse_arg(arg)
+            if problem is not None:
+                values.problem(values.key_place(place, "args"), problem.what, problem.do)
         return Lane(name, labels, args, found["since"] if found else None, found["until"] if found else None)
 
     def _rule(self, table: Table, place: Place, lanes: Mapping[str, Lane]) -> Rule:

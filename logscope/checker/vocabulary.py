@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import get_args
 
@@ -67,9 +68,22 @@ class Vocabulary:
                 if name in LAUNCH_FIELDS
                 else Refusal(f"a launch has no '{name}'", suggestion(name, list(LAUNCH_FIELDS)))
             )
+        if source == "arg":
+            return self.refuse_arg(name)
         if source == "ledger" and not any(_fits(item, name) for item in self.ledger):
             return Refusal(f"the ledger has no item '{name}'", suggestion(name, self.ledger))
         return None
+
+    def refuse_arg(self, name: str) -> Refusal | None:
+        """Return why no launch prints such an argument, None if one does."""
+        if name in self.packs.arguments:
+            return None
+        typed = name.lstrip("-").replace("-", "_")
+        printed = self.packs.aliases.get(typed, typed)
+        near = [printed] if printed in self.packs.arguments else get_close_matches(typed, self.packs.arguments, 1)
+        do = f"did you mean '{near[0]}'?" if near else "write it as the log's server_args print it"
+        add = 'a new one is made known by  arguments = "..."  in [phase] of a file for --patterns'
+        return Refusal(f"SGLang has no argument '{name}'", f"{do}  {add}")
 
     def _refuse_event(self, name: str, field: str) -> Refusal | None:
         if name not in self.events:
