@@ -21,9 +21,8 @@ from conftest import (
     printed_args,
     rank_lines,
 )
-from logscope.checker import Result, Subject, check, find_unknown, learn_rules, read_rules, run_tests
+from logscope.checker import Result, Subject, check, learn_rules, read_rules, run_tests
 from logscope.checker.wording import values_text
-from logscope.model import Launch
 from logscope.packs import Packs
 from logscope.reading import Reading, read_launches
 from made import Made, log_text
@@ -41,11 +40,11 @@ def judge(packs: Packs, read_text: ReadText) -> Judge:
     """Return a function that judges one rule on a log."""
 
     def judge_text(
-        body: str, text: str, *baselines: str, labels: Mapping[str, str] | None = None, head: str = "", unknown: int = 0
+        body: str, text: str, *baselines: str, labels: Mapping[str, str] | None = None, head: str = ""
     ) -> Result:
         rules = read_rules(f'version = 1\n{head}\n[[rule]]\nid = "r"\nwhy = "because"\n{body}\n', "rules.toml", packs)
         launches = [read_text(each, name=f"base{number}.log")[-1] for number, each in enumerate(baselines)]
-        subject = Subject(read_text(text)[-1], packs, launches, labels or {}, unknown)
+        subject = Subject(read_text(text)[-1], packs, launches, labels or {})
         return check([subject], rules).results[0]
 
     return judge_text
@@ -397,9 +396,39 @@ def test_pool_and_fraction_that_do_not_agree(judge: Judge, fraction: float) -> N
     assert f"in force is {fraction:g}" in result.found
 
 
-@pytest.mark.parametrize(("count", "status"), [(0, "pass"), (2, "fail"), (None, "inconclusive")])
-def test_unknown_lines_about_memory(judge: Judge, count: int | None, status: str) -> None:
-    assert status == judge('expect = { unknown_memory_lines = "== 0" }', pools(1), unknown=count).status
+UNKNOWN = "Tentacle buffers took 3.21 GB of memory"
+
+
+def test_unknown_lines_about_memory_are_named(judge: Judge) -> None:
+    body = 'expect = { unknown_memory_lines = "== 0" }'
+    assert "pass" == judge(body, pools(1)).status
+    result = judge(
+        body, log(pools(1), at("10:06:00", "TP0", UNKNOWN), at("10:06:00", "TP1", UNKNOWN.replace("3", "4")))
+    )
+    assert ("fail", [4]) == (result.status, [pos.line for pos in result.evidence])
+    assert re.search(rf'2 unknown lines that look like memory: .*run\.log:4 "{UNKNOWN}"$', result.found)
+
+
+def test_unknown_lines_are_those_of_the_launch_itself(packs: Packs, read_text: ReadText) -> None:
+    first, second = (log(printed_args(port=port), *rank_lines(), READY) for port in (1, 2))
+    text = log(first, at("10:06:00", "TP0", UNKNOWN), second)
+    counts = [Subject(launch, packs).unknown for launch in read_text(text)]
+    assert [1, 0] == [len(each or ()) for each in counts]
+
+
+def test_unknown_lines_are_counted_by_file(packs: Packs, tmp_path: Path) -> None:
+    names = []
+    for node in (0, 1):
+        args = printed_args(nnodes=2, node_rank=node, tp_size=2, dist_init_addr="a:1")
+        line = at("10:06:00", f"TP{node}", UNKNOWN)
+        names.append(str(tmp_path / f"node{node}.log"))
+        Path(names[-1]).write_text(log(args, *rank_lines(f"TP{node}"), READY, *[line] * (node + 1)))
+    (launch,) = read_launches(names, Reading(packs))
+    rules = read_rules(
+        'version = 1\n[[rule]]\nid = "r"\nwhy = "y"\nexpect = { unknown_memory_lines = "== 0" }\n', "rules.toml", packs
+    )
+    (result,) = check([Subject(launch, packs)], rules).results
+    assert f"3 unknown lines that look like memory ({names[0]} 1, {names[1]} 2): {names[0]}:" in result.found
 
 
 # -- unchanged -------------------------------------------------------------------------------------------------------------------
@@ -456,7 +485,7 @@ LANE = 'when = "lane"\nexpect = { reach = "ready" }'
         ('labels = { gpu = "H200" }', {}, "skipped"),
         ("args = { tp_size = 1 }", {}, "pass"),
         ("args = { tp_size = 8 }", {}, "skipped"),
-        ("args = { nonsense = 8 }", {}, "skipped"),
+        ("args = { dwdp_size = 8 }", {}, "skipped"),
         ('releases = ">=0.5.9"', {}, "pass"),
         ('releases = "<0.5.9"', {}, "skipped"),
         ('releases = ">=0.5.14"', {}, "skipped"),
@@ -487,14 +516,9 @@ def test_lane_that_the_log_cannot_tell_is_not_skipped(judge: Judge) -> None:
 READY_LOGS = [path for path in LOGS if "The server is fired up" in path.read_text(errors="replace")]
 
 
-def subject_of(launch: Launch, packs: Packs, text: str) -> Subject:
-    count, places = find_unknown([("x", [text.encode()])], packs)
-    return Subject(launch, packs, unknown_memory=count, unknown_at=places)
-
-
 @pytest.mark.parametrize("path", READY_LOGS, ids=lambda path: path.parent.name)
 def test_learned_rules_hold_for_the_launch_they_come_from(path: Path, packs: Packs) -> None:
-    subject = subject_of(read_launches([str(path)], Reading(packs))[-1], packs, path.read_text(errors="replace"))
+    subject = Subject(read_launches([str(path)], Reading(packs))[-1], packs)
     file = read_rules(learn_rules([subject], packs, ""), "learned.toml", packs)
     assert len(file.rules) >= 6
     assert 0 == check([subject], file).exit_code
@@ -532,7 +556,7 @@ def swapped(text: str, first: str, second: str) -> str:
 @pytest.fixture(scope="module")
 def learned(packs: Packs, read_text: ReadText) -> str:
     text = log_text(Made())
-    return learn_rules([subject_of(read_text(text, name="good.log")[-1], packs, text)], packs, "2026-03-01")
+    return learn_rules([Subject(read_text(text, name="good.log")[-1], packs)], packs, "2026-03-01")
 
 
 @pytest.mark.parametrize("name", MUTATED)
@@ -541,7 +565,7 @@ def test_learned_rules_break_on_a_launch_that_differs(
 ) -> None:
     text = MUTATED[name](log_text(Made()))
     assert text != log_text(Made())
-    checked = check([subject_of(read_text(text)[-1], packs, text)], read_rules(learned, "learned.toml", packs))
+    checked = check([Subject(read_text(text)[-1], packs)], read_rules(learned, "learned.toml", packs))
     by_id = {result.rule.id: result.status for result in checked.results}
     assert checked.exit_code in (1, 3)
     assert by_id[KNOWN_BY.get(name, name)] in ("fail", "inconclusive"), by_id
@@ -553,13 +577,13 @@ def test_launch_that_is_three_times_slower_breaks_learned_rules(
     learned: str, packs: Packs, read_text: ReadText
 ) -> None:
     text = log_text(Made(load_s=180.0, capture_s=60.0))
-    checked = check([subject_of(read_text(text)[-1], packs, text)], read_rules(learned, "learned.toml", packs))
+    checked = check([Subject(read_text(text)[-1], packs)], read_rules(learned, "learned.toml", packs))
     assert {"ready", "time-load_weights", "time-cuda_graph"} == {result.rule.id for result in checked.of("fail")}
 
 
 def test_launch_that_differs_as_launches_do_holds(learned: str, packs: Packs, read_text: ReadText) -> None:
     text = log_text(Made(seed=8, jitter=0.004, load_s=75.0, port=30001))
-    checked = check([subject_of(read_text(text)[-1], packs, text)], read_rules(learned, "learned.toml", packs))
+    checked = check([Subject(read_text(text)[-1], packs)], read_rules(learned, "learned.toml", packs))
     assert 0 == checked.exit_code, checked.verdict
 
 
@@ -575,7 +599,7 @@ def test_rules_learned_from_several_launches_hold_for_each(
     others: Sequence[Made], packs: Packs, read_text: ReadText
 ) -> None:
     texts = [log_text(made) for made in (Made(), *others)]
-    subjects = [subject_of(read_text(text, name=f"l{n}.log")[-1], packs, text) for n, text in enumerate(texts)]
+    subjects = [Subject(read_text(text, name=f"l{n}.log")[-1], packs) for n, text in enumerate(texts)]
     file = read_rules(learn_rules(subjects, packs, ""), "learned.toml", packs)
     assert len(file.rules) >= 6
     checked = check(subjects, file)

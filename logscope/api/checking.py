@@ -12,13 +12,11 @@ from logscope.api.launches import AnyPath, LaunchView, Log, views_of
 from logscope.checker import Checked, Result, RuleFile, Subject, load_rules, read_baseline
 from logscope.checker import check as check_rules
 from logscope.checker.baseline import last_of_each
-from logscope.checker.unknown import find_unknown
 from logscope.frames import frame_of
-from logscope.model import Launch, Pos
+from logscope.model import Launch
 from logscope.packs import Packs
 from logscope.report.check import check_report, rule_lines
 from logscope.safe import clean, clean_lines
-from logscope.source import find_sources, read_blocks
 
 if TYPE_CHECKING:
     import pandas
@@ -95,9 +93,7 @@ def check(
     file = load_rules(Path(rules), packs)
     launches = last_of_each([view.launch for view in views])
     before = _baselines(baseline, file, packs)
-    asks = any(rule.expect.unknown_lines for rule in file.rules)
-    unknown, places = _unknown_memory(launches, packs) if asks else (None, ())
-    subjects = [Subject(launch, packs, before, dict(labels or {}), unknown, places) for launch in launches]
+    subjects = [Subject(launch, packs, before, dict(labels or {})) for launch in launches]
     return CheckedView(check_rules(subjects, file))
 
 
@@ -113,11 +109,3 @@ def _launches_of(baseline: OneBaseline, packs: Packs) -> Sequence[Launch]:
     if isinstance(baseline, LaunchView):
         return (baseline.launch,)
     return read_baseline(os.fspath(baseline), packs).launches
-
-
-def _unknown_memory(launches: Sequence[Launch], packs: Packs) -> tuple[int | None, tuple[Pos, ...]]:
-    """Return how many lines look like memory and are not known, and where; no number for standard input, which is read once."""
-    files = list(dict.fromkeys(node.file for launch in launches for node in launch.nodes))
-    if "-" in files:
-        return None, ()
-    return find_unknown(((source.name, read_blocks(source, None)) for source in find_sources(files)), packs)

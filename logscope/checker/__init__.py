@@ -13,7 +13,6 @@ from logscope.checker.rules import load_rules, read_rules
 from logscope.checker.selftest import SelfTest, run_tests
 from logscope.checker.subject import Subject
 from logscope.checker.types import Checked, Result, Rule, RuleFile, Status, Value
-from logscope.checker.unknown import find_unknown
 from logscope.errors import UsageError
 from logscope.model import Launch, Level
 
@@ -129,7 +128,6 @@ __all__ = [
     "Subject",
     "Value",
     "check",
-    "find_unknown",
     "last_of_each",
     "learn_rules",
     "load_rules",

@@ -44,7 +44,7 @@ def learn_rules(subjects: Sequence[Subject], packs: Packs, date: str) -> str:
     """Return the text of a rules file that holds for all launches; what does not hold for each of them is left out.
 
     Args:
-        subjects: at least one launch that became ready, with the count of its unknown lines about memory.
+        subjects: at least one launch that became ready.
         date: as given by whoever asks; logscope does not look at a clock.
     """
     launches = [subject.launch for subject in subjects]
@@ -85,7 +85,7 @@ def _drafts(subjects: Sequence[Subject]) -> Iterator[_Draft]:
     yield from _free(subjects)
     yield from _times(launches)
     yield _Draft("budget", "the pool is what mem_fraction_static grants", 'expect = { identity = "kv_budget" }')
-    unknown = [subject.unknown_memory for subject in subjects if subject.unknown_memory is not None]
+    unknown = [sum(gap.count for gap in subject.unknown) for subject in subjects if subject.unknown is not None]
     lines = f', unknown_memory_lines = "<= {max(unknown)}"' if unknown else ""
     why = "a line about memory in a new wording would be missed"
     yield _Draft("known", why, f'expect = {{ coverage = ">= 100 %"{lines} }}')

@@ -9,7 +9,6 @@ from logscope.checker.baseline import launches_of
 from logscope.checker.judge import judge_rule
 from logscope.checker.subject import Subject
 from logscope.checker.types import Rule, RuleFile, RuleTest, Status
-from logscope.checker.unknown import find_unknown
 from logscope.packs import Packs
 
 
@@ -40,7 +39,6 @@ def _run(rule: Rule, test: RuleTest, rules: RuleFile, packs: Packs) -> SelfTest:
     if not launches:
         return SelfTest(rule, test, None, "its lines hold no launch")
     baselines = launches_of({f"{test.place} baseline": test.baseline}, packs) if test.baseline is not None else []
-    count, places = find_unknown([(str(test.place), [test.given.encode()])], packs)
-    subject = Subject(launches[-1], packs, baselines, test.labels, count, places)
+    subject = Subject(launches[-1], packs, baselines, test.labels, test.given)
     result = judge_rule(rule, subject, rules.lanes)
     return SelfTest(rule, test, result.status, ": ".join(part for part in (result.found, result.reason) if part))

@@ -5,28 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from logscope.checker.unknown import find_unknown, unknown_in
 from logscope.differ import Difference, Tolerance, diff_launches
 from logscope.explainer import Explanation, Question, explain_launch
-from logscope.model import Launch, Pos
+from logscope.gaps import Gap
+from logscope.model import Launch
 from logscope.packs import Packs
 
 
 @dataclass(slots=True)
 class Subject:
-    """A launch to be checked.
-
-    ``unknown_memory``: how many lines of its logs look like memory and no pattern knows, None where the logs cannot be read again;
-    ``unknown_at``: where some of them stand.
-    """
+    """A launch to be checked; ``text``: the log itself where it is no file."""
 
     launch: Launch
     packs: Packs
     baselines: Sequence[Launch] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
-    unknown_memory: int | None = None
-    unknown_at: Sequence[Pos] = ()
+    text: str | None = None
     _explanation: Explanation | None = None
     _difference: Difference | None = None
+    _unknown: tuple[Gap, ...] | None = None
+
+    @property
+    def unknown(self) -> tuple[Gap, ...] | None:
+        """Lines that look like memory and that no pattern knows; None where the log cannot be read again.
+
+        Raises:
+            SourceError: a log is not there any more.
+        """
+        if self._unknown is None and self.text is not None:
+            (node,) = self.launch.nodes
+            self._unknown = tuple(unknown_in(node.file, [self.text.encode()], self.packs, [node]))
+        elif self._unknown is None:
+            self._unknown = find_unknown(self.launch, self.packs)
+        return self._unknown
 
     @property
     def explanation(self) -> Explanation:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
 from logscope.checker.amounts import holds, limit_of
 from logscope.checker.bounds import UNFINISHED
@@ -10,10 +11,11 @@ from logscope.checker.subject import Subject
 from logscope.checker.types import Bound, Judgement, Rule
 from logscope.checker.wording import number_text
 from logscope.differ import Difference
+from logscope.gaps import Gap
 from logscope.model import Pos
 from logscope.rank import Rank, parse_rank
 from logscope.units import Quantity
-from logscope.words import rank_runs
+from logscope.words import clip, rank_runs
 
 MOST_CHANGES = 4
 
@@ -46,11 +48,14 @@ def judge_coverage(rule: Rule, subject: Subject) -> Judgement:
     found = [f"{tally.events} of {known} known lines in a known wording ({share:.1%})"]
     asked: list[tuple[Bound | None, float]] = [(expect.coverage, share)]
     if expect.unknown_lines is not None:
-        if subject.unknown_memory is None:
-            return Judgement("inconclusive", found[0], "the log cannot be read again for its other lines", (), places)
-        asked.append((expect.unknown_lines, subject.unknown_memory))
-        places = (*subject.unknown_at, *places)
-        found.append(f"{subject.unknown_memory} unknown lines that look like memory")
+        unknown = subject.unknown
+        if unknown is None:
+            return Judgement(
+                "inconclusive", found[0], "standard input cannot be read again for its other lines", (), places
+            )
+        asked.append((expect.unknown_lines, sum(gap.count for gap in unknown)))
+        places = (*(gap.pos for gap in unknown), *places)
+        found.append(_unknown_text(unknown))
     limits = [(bound, Quantity(number, 0), limit_of(bound)) for bound, number in asked if bound is not None]
     is_fine = all(holds(bound, number, limit) for bound, number, limit in limits if limit is not None)
     if is_fine and subject.launch.outcome.kind in UNFINISHED:
@@ -58,6 +63,20 @@ def judge_coverage(rule: Rule, subject: Subject) -> Judgement:
             "inconclusive", ", ".join(found), "the log ends before the launch is ready or failed", (), places
         )
     return Judgement("pass" if is_fine else "fail", ", ".join(found), "", (), places)
+
+
+def _unknown_text(unknown: Sequence[Gap]) -> str:
+    """Say how many unknown lines there are, in which files, and what the first of them says."""
+    count = sum(gap.count for gap in unknown)
+    text = f"{count} unknown line{'s' if count != 1 else ''} that look{'s' if count == 1 else ''} like memory"
+    if not unknown:
+        return text
+    files = Counter[str]()
+    for gap in unknown:
+        files[gap.pos.file] += gap.count
+    where = ", ".join(f"{file} {number}" for file, number in files.items())
+    of_files = f" ({where})" if len(files) > 1 else ""
+    return f'{text}{of_files}: {unknown[0].pos} "{clip(unknown[0].text, 70)}"'
 
 
 def judge_unchanged(rule: Rule, subject: Subject) -> Judgement:

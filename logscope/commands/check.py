@@ -8,17 +8,16 @@ from typing import Annotated, Literal
 
 import typer
 
-from logscope.checker import RuleFile, Subject, find_unknown, last_of_each, load_rules, quick_rules, read_baseline
+from logscope.checker import RuleFile, Subject, last_of_each, load_rules, quick_rules, read_baseline
 from logscope.checker import check as check_rules
 from logscope.commands import _shared as shared
 from logscope.commands._actions import write_for_actions
 from logscope.errors import UsageError
-from logscope.model import Launch, Level, Pos
+from logscope.model import Launch, Level
 from logscope.packs import Packs
 from logscope.reading import Reading, read_launches
 from logscope.render import find_renderer, renderer_names
 from logscope.report.check import check_report
-from logscope.source import find_sources, read_blocks
 
 FailOn = Literal["error", "warning", "never"]
 
@@ -79,9 +78,7 @@ def check(
     shared.warn_of_problems(reading, quiet)
     last = last_of_each(launches) if launch == "last" else None
     chosen = last or [launches[index] for index in shared.choose(len(launches), launch)]
-    asks = any(rule.expect.unknown_lines for rule in file.rules)
-    unknown, places = unknown_memory(logs, packs) if asks else (None, ())
-    subjects = [Subject(each, packs, base, labels, unknown, places) for each in chosen]
+    subjects = [Subject(each, packs, base, labels) for each in chosen]
     level: Level | None = None if fail_on == "never" else "warning" if fail_on == "warning" else "error"
     checked = check_rules(subjects, file, fail_on=level, lenient=inconclusive == "pass", require_lane=require_lane)
     report = shared.for_sharing(check_report(checked), [*chosen, *base], share=share)
@@ -132,10 +129,3 @@ def _baselines(given: list[str] | None, file: RuleFile, packs: Packs) -> list[La
     """Return the baselines of the command line, else that of the rules file, which is found beside it."""
     beside = [str(Path(file.name).parent / file.baseline)] if file.baseline is not None else []
     return [launch for path in given or beside for launch in read_baseline(path, packs).launches]
-
-
-def unknown_memory(logs: list[str], packs: Packs) -> tuple[int | None, tuple[Pos, ...]]:
-    """Return how many lines look like memory and are not known, and where; no number for standard input, which is read once."""
-    if "-" in logs:
-        return None, ()
-    return find_unknown(((source.name, read_blocks(source, None)) for source in find_sources(logs)), packs)

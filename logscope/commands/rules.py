@@ -10,7 +10,6 @@ import typer
 
 from logscope.checker import Subject, last_of_each, learn_rules, load_rules, run_tests
 from logscope.commands import _shared as shared
-from logscope.commands.check import unknown_memory
 from logscope.errors import UsageError
 from logscope.reading import Reading, read_launches
 
@@ -41,10 +40,7 @@ def learn(
         raise UsageError(
             f"{', '.join(failed)} did not become ready: nothing is to be learned from it\n  do: give logs of launches that worked"
         )
-    subjects = []
-    for launch in launches:
-        count, places = unknown_memory(list(dict.fromkeys(node.file for node in launch.nodes)), packs)
-        subjects.append(Subject(launch, packs, unknown_memory=count, unknown_at=places))
+    subjects = [Subject(launch, packs) for launch in launches]
     text = learn_rules(subjects, packs, date)
     with shared.open_pipe():
         sys.stdout.write(text)

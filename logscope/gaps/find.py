@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from logscope.events import Recogniser
@@ -47,17 +47,22 @@ class Gap:
         return bool(self.near) or (bool(_NUMBER.search(self.text)) and bool(_MEMORY.search(self.text)))
 
 
-def find_gaps(logs: Iterable[tuple[str, Iterable[bytes]]], recogniser: Recogniser) -> list[Gap]:
+def find_gaps(
+    logs: Iterable[tuple[str, Iterable[bytes]]],
+    recogniser: Recogniser,
+    is_wanted: Callable[[LogLine], bool] | None = None,
+) -> list[Gap]:
     """Return the unrecognised lines of logs, grouped; those that look like memory first, then the most frequent.
 
     Args:
         logs: (name, blocks of bytes) of each.
         recogniser: of all pattern files, the dense ones, too.
+        is_wanted: which lines are looked at; None: all.
     """
     groups: dict[str, Gap] = {}
     for name, blocks in logs:
         for line in read_lines(name, blocks, recogniser.packs, recogniser.gate, ReadState(), everything=True):
-            if not line.text.strip() or line.block:
+            if not line.text.strip() or line.block or (is_wanted is not None and not is_wanted(line)):
                 continue
             found = recogniser.recognise(replace(line, whole=True))  # a line end that is missing is no other wording
             if found is None:
