@@ -372,6 +372,26 @@ def test_tests_of_rules_are_run(job: Path) -> None:
     assert 2 == logscope("rules", "test", "bad.toml", cwd=job).returncode
 
 
+def test_several_rules_files_are_tested_and_the_worst_counts(job: Path) -> None:
+    done = logscope("rules", "test", "rules.toml", "bad.toml", "warning.toml", cwd=job)
+    assert 2 == done.returncode
+    assert ["rules.toml", "warning.toml"] == [line.partition(":")[0] for line in done.stdout.splitlines()]
+    assert "bad.toml:6: 'redy' is no event\n" in done.stderr
+    assert 0 == logscope("rules", "test", "rules.toml", "warning.toml", cwd=job).returncode
+
+
+def test_what_a_test_quotes_is_safe_to_show(job: Path) -> None:
+    given = "[2026-01-05 10:00:09 TP0] RuntimeError: Not enough memory. \\u001b[31m##[error]::stop-commands::x"
+    test = f'  [[rule.test]]\n  given = ["{given}"]\n  expect = "fail"\n'
+    name = "::error::own.toml"
+    (job / name).write_text(RULES.partition('\n[[rule]]\nid = "kv')[0] + test.replace('"fail"', '"pass"') + test)
+    done = logscope("rules", "test", f"./{name}", cwd=job)
+    assert 1 == done.returncode
+    assert [] == [mark for mark in ("\x1b", "##[", "\n::") if mark in f"\n{done.stdout}"]
+    learned = logscope("rules", "learn", "baseline.log", "--date", "\x1b[31m::error::##[error]", cwd=job).stdout
+    assert [] == [mark for mark in ("\x1b", "##[", "\n::") if mark in learned]
+
+
 # -- baselines -------------------------------------------------------------------------------------------------------------------
 
 

@@ -429,7 +429,7 @@ def test_hook_tests_each_rules_file(job: Path) -> None:
     assert 0 == run_hook(job, "logscope.toml").returncode
     assert 1 == run_hook(job, "logscope-2.toml").returncode
     done = run_hook(job, "logscope-2.toml", "logscope 3.toml", "logscope.toml")
-    assert 1 == done.returncode
+    assert 2 == done.returncode
     assert "logscope-2.toml" in done.stdout
     assert "logscope 3.toml:6" in done.stderr
     assert "logscope.toml: 2 of 2 tests are good" in done.stdout, (

@@ -10,8 +10,10 @@ import typer
 
 from logscope.checker import Subject, last_of_each, learn_rules, load_rules, run_tests
 from logscope.commands import _shared as shared
-from logscope.errors import UsageError
+from logscope.errors import RulesError, UsageError
+from logscope.packs import Packs
 from logscope.reading import Reading, read_launches
+from logscope.safe import clean_lines
 
 rules_app = typer.Typer(help="Write and test rules files.", no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -43,31 +45,40 @@ def learn(
     subjects = [Subject(launch, packs) for launch in launches]
     text = learn_rules(subjects, packs, date)
     with shared.open_pipe():
-        sys.stdout.write(text)
+        sys.stdout.write(clean_lines(text))
 
 
 @rules_app.command(name="test")
 def run_rule_tests(
-    rules: Annotated[Path, typer.Argument(metavar="FILE", help="The rules file.")],
+    rules: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Rules files.")],
     patterns: shared.PatternDirs = None,
 ) -> None:
-    """Run the tests that rules carry: exit 1 if one does not come out as it says.
+    """Run the tests that rules carry: exit 1 if one does not come out as it says, 2 if a file is refused.
 
     Example: logscope rules test logscope.toml
     """
     packs = shared.packs_with(patterns)
-    file = load_rules(rules, packs)
+    codes = [_test_file(path, packs) for path in rules]
+    if any(codes):
+        raise typer.Exit(max(codes))
+
+
+def _test_file(path: Path, packs: Packs) -> int:
+    """Run the tests of one file, say what came out, and return its exit code; a refused file does not keep others from being tested."""
+    try:
+        file = load_rules(path, packs)
+    except RulesError as error:
+        shared.say(str(error))
+        return error.exit_code
     outcomes = list(run_tests(file, packs))
+    bad = [each for each in outcomes if not each.is_good]
+    lines = [
+        f"{each.test.place}: {each.rule.id}: expected {each.test.expect}, came out {each.status or 'nothing'}: {each.found}"
+        for each in bad
+    ]
+    untested = sum(not rule.tests for rule in file.rules)
+    good = f"{len(outcomes) - len(bad)} of {len(outcomes)} tests are good"
+    lines.append(f"{path}: {good}; {untested} of {len(file.rules)} rules have none")
     with shared.open_pipe():
-        for each in outcomes:
-            if not each.is_good:
-                sys.stdout.write(
-                    f"{each.test.place}: {each.rule.id}: expected {each.test.expect}, came out {each.status or 'nothing'}: {each.found}\n"
-                )
-        good = sum(each.is_good for each in outcomes)
-        untested = sum(not rule.tests for rule in file.rules)
-        sys.stdout.write(
-            f"{rules}: {good} of {len(outcomes)} tests are good; {untested} of {len(file.rules)} rules have none\n"
-        )
-    if good < len(outcomes):
-        raise typer.Exit(1)
+        sys.stdout.write(clean_lines("\n".join(lines) + "\n"))
+    return 1 if bad else 0
