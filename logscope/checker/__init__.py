@@ -12,11 +12,9 @@ from logscope.checker.quick import quick_rules
 from logscope.checker.rules import load_rules, read_rules
 from logscope.checker.selftest import SelfTest, run_tests
 from logscope.checker.subject import Subject
-from logscope.checker.types import Checked, Result, Rule, RuleFile, Status, Value
+from logscope.checker.types import LEVELS, Checked, Result, Rule, RuleFile, Status, Value
 from logscope.errors import UsageError
 from logscope.model import Launch, Level
-
-_LEVELS: Mapping[Level, int] = {"error": 0, "warning": 1, "note": 2}
 
 
 def check(
@@ -46,8 +44,8 @@ def check(
         )
     judged = [_judge_launch(subject, rules, require_lane=require_lane) for subject in subjects]
     results = [result for found, _ in judged for result in found]
-    limit = -1 if fail_on is None else _LEVELS[fail_on]
-    failing = {result.status for result in results if _LEVELS[result.rule.level] <= limit}
+    limit = -1 if fail_on is None else LEVELS[fail_on]
+    failing = {result.status for result in results if LEVELS[result.rule.level] <= limit}
     is_open = "inconclusive" in failing or any(is_unchecked for _, is_unchecked in judged)
     code = 1 if "fail" in failing else 3 if is_open and fail_on is not None and not lenient else 0
     source = ", ".join(dict.fromkeys(subject.launch.source for subject in subjects))
@@ -80,7 +78,7 @@ _WORDS: Mapping[Status, str] = {
 
 def _verdict(results: Sequence[Result], source: str, code: int) -> str:
     """Return how many rules came to what, and the worst that did not hold."""
-    by_level = sorted(results, key=lambda result: _LEVELS[result.rule.level])
+    by_level = sorted(results, key=lambda result: LEVELS[result.rule.level])
     of_status = {status: [result for result in by_level if result.status == status] for status in _WORDS}
     counts = ", ".join(f"{len(of_status[status])} {word}" for status, word in _WORDS.items() if of_status[status])
     word = {0: "passed", 1: "failed", 3: "could not be judged"}[code]

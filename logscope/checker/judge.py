@@ -9,13 +9,14 @@ from logscope.checker.baseline import stored_file
 from logscope.checker.bounds import judge_bounds, judge_equals
 from logscope.checker.presence import judge_absent, judge_present, judge_reach, judge_sequence
 from logscope.checker.subject import Subject
-from logscope.checker.types import FLAGS, Judgement, Lane, Result, Rule, Status
+from logscope.checker.types import Judgement, Lane, Result, Rule, Status
 from logscope.checker.whole import judge_coverage, judge_identity, judge_unchanged
 from logscope.checker.wording import expected_text
 from logscope.frames import arg_text
 from logscope.model import ReleaseRange
 
 MOST_EVIDENCE = 5
+_POOLS = ("kv_cache", "memory_pool")  # phases whose figures the budget decides
 
 
 def judge_rule(rule: Rule, subject: Subject, lanes: Mapping[str, Lane]) -> Result:
@@ -37,8 +38,8 @@ def judge_rule(rule: Rule, subject: Subject, lanes: Mapping[str, Lane]) -> Resul
         reason=reason,
         values=found.values,
         evidence=found.evidence[:MOST_EVIDENCE],
-        cause=_likely_cause(subject) if is_broken else "",
-        accept=_how_to_accept(rule, subject, uses_baseline=found.uses_baseline) if is_broken else "",
+        cause=_likely_cause(rule, subject) if is_broken else "",
+        accept=_how_to_accept(rule, subject, found) if is_broken else "",
     )
 
 
@@ -72,19 +73,35 @@ def lane_fits(lane: Lane, subject: Subject) -> tuple[bool | None, str]:
     return True, ""
 
 
-def _likely_cause(subject: Subject) -> str:
-    """Return the root cause where the launch failed, and the cause of what differs from the baseline, if there is one."""
-    diagnosis, difference = subject.explanation.diagnosis, subject.difference
-    causes = [f"{diagnosis.cause}: {diagnosis.sentence}"] if diagnosis is not None else []
+def _likely_cause(rule: Rule, subject: Subject) -> str:
+    """Return the root cause where the launch failed, and the cause of what differs from the baseline, if there is one.
+
+    Both say why a launch came to what it came to. An argument, or what a phase took, is as it is whatever became of the launch: of these
+    neither is the cause.
+    """
+    select, causes = rule.select, []
+    is_of_launch = select.source == "launch" if select is not None else _asks_for_outcome(rule)
+    is_of_pool = select is not None and select.name.partition(".")[0] in _POOLS
+    diagnosis = subject.explanation.diagnosis if is_of_launch else None
+    if diagnosis is not None:
+        causes.append(f"{diagnosis.cause}: {diagnosis.sentence}")
+    difference = subject.difference if is_of_launch or is_of_pool else None
     if difference is not None and difference.causes and difference.causes[0].kind != "failure":
         causes.append(difference.causes[0].sentence)
     return "; ".join(cause.strip().rstrip(".") for cause in causes)
 
 
-def _how_to_accept(rule: Rule, subject: Subject, *, uses_baseline: bool) -> str:
-    """Return how a person accepts what was found; empty for flags, whose value is in the command."""
-    if not uses_baseline:
-        return f"edit {rule.place}" if rule.place.file != FLAGS else ""
+def _asks_for_outcome(rule: Rule) -> bool:
+    expect = rule.expect
+    is_of_text = bool(expect.identity or expect.coverage or expect.unknown_lines)
+    return not is_of_text and (not expect.unchanged or bool({"outcome", "capacity"} & {*expect.unchanged}))
+
+
+def _how_to_accept(rule: Rule, subject: Subject, found: Judgement) -> str:
+    """Return how a person accepts what was found; empty where no value was, and for flags, whose value is in the command."""
+    if not found.uses_baseline:
+        has_value = found.values or rule.expect.coverage or rule.expect.unknown_lines
+        return f"edit {rule.place}" if has_value and rule.is_in_file else ""
     logs = " ".join(dict.fromkeys(quote(node.file) for node in subject.launch.nodes))
     stored = stored_file(subject.baselines[-1].source)
     if stored is None:

@@ -107,15 +107,13 @@ def _time_limit(seconds: float) -> float:
 
 
 def _order(launches: Sequence[Launch]) -> Iterator[_Draft]:
-    """Yield what every rank of every launch says, in the order in which all of them say it."""
+    """Yield the steps of every rank of every launch, in the order in which all of them take them."""
     kept: list[str] = []
-    for name in dict.fromkeys(
-        event.pattern.id for event in launches[0].events if event.pattern.said_by == "every rank"
-    ):
+    for name in dict.fromkeys(event.pattern.id for event in launches[0].events if _is_step(event)):
         if all(_is_in_order([*kept, name], launch) for launch in launches):
             kept.append(name)
     if len(kept) > 1:
-        why = "every rank says all of this, in this order"
+        why = "every rank goes through all of this, in this order"
         yield _Draft("order", why, f"expect = {{ sequence = {json.dumps(kept)} }}")
 
 

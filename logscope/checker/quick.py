@@ -5,6 +5,7 @@ from __future__ import annotations
 from logscope.checker.amounts import read_amount
 from logscope.checker.types import FLAGS, Amount, Bound, Expect, Rule, RuleFile, Select
 from logscope.checker.vocabulary import READY
+from logscope.checker.wording import number_text
 from logscope.errors import UsageError
 from logscope.packs import Place
 
@@ -25,7 +26,7 @@ def quick_rules(ready_within: str | None, min_kv_tokens: str | None, *, no_oom: 
         rules.append(Rule("ready-within", "the server has to come up in time", "error", _HERE, None, expect))
     if min_kv_tokens is not None:
         amount = _amount(min_kv_tokens, "--min-kv-tokens", "tokens", "150k")
-        bound = Bound(">=", amount, text=f">= {amount.text}")
+        bound = Bound(">=", amount, text=f">= {number_text(amount.value, 'tokens')}")
         rules.append(
             Rule(
                 "min-kv-tokens",

@@ -16,6 +16,7 @@ Operator = Literal["<=", ">=", "<", ">", "==", "!="]
 Source = Literal["event", "phase", "ledger", "arg", "launch"]
 
 FLAGS = "command line"  # where rules from flags stand, in place of a file
+LEVELS: Mapping[Level, int] = {"error": 0, "warning": 1, "note": 2}  # worst first
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,16 @@ class Rule:
     optional: bool = False
     tests: tuple[RuleTest, ...] = ()
 
+    @property
+    def is_in_file(self) -> bool:
+        """Whether it stands in a file; those of flags stand on the command line."""
+        return self.place.file != FLAGS
+
+    @property
+    def where(self) -> str:
+        """Where it stands, for people."""
+        return str(self.place) if self.is_in_file else FLAGS
+
 
 @dataclass(frozen=True, slots=True)
 class RuleFile:
@@ -181,6 +192,5 @@ class Checked:
 
     def of(self, status: Status) -> tuple[Result, ...]:
         """Return the results of one status, errors first."""
-        order = {"error": 0, "warning": 1, "note": 2}
         found = [result for result in self.results if result.status == status]
-        return tuple(sorted(found, key=lambda result: order[result.rule.level]))
+        return tuple(sorted(found, key=lambda result: LEVELS[result.rule.level]))

@@ -45,7 +45,7 @@ def judge_coverage(rule: Rule, subject: Subject) -> Judgement:
         return Judgement("inconclusive", "nothing", "no line was recognised")
     share = tally.events / known
     places = tuple(drift.pos for drift in subject.launch.drift)
-    found = [f"{tally.events} of {known} known lines in a known wording ({share:.1%})"]
+    found = [f"{tally.events} of {known} lines understood ({share:.1%})"]
     asked: list[tuple[Bound | None, float]] = [(expect.coverage, share)]
     if expect.unknown_lines is not None:
         unknown = subject.unknown

@@ -6,13 +6,12 @@ import html
 from collections.abc import Iterator, Sequence
 
 from logscope.checker import Checked, Result
+from logscope.checker.types import LEVELS
 from logscope.errors import UsageError
 from logscope.report import Report
 from logscope.report.types import Cell, CellUnit, Range, Table
 from logscope.safe import clean
 from logscope.units import Quantity, count_text, gib, seconds_text
-
-COMMAND_LINE = "command line"  # where rules stand that flags ask for
 
 
 def cell_text(cell: Cell, unit: CellUnit) -> str:
@@ -69,8 +68,7 @@ def checked_of(report: Report, name: str) -> Checked:
 
 def worst_first(checked: Checked) -> list[Result]:
     """Return what is broken or could not be judged: errors first, and of one level what is broken first."""
-    order = {"error": 0, "warning": 1, "note": 2}
-    return sorted((*checked.of("fail"), *checked.of("inconclusive")), key=lambda result: order[result.rule.level])
+    return sorted((*checked.of("fail"), *checked.of("inconclusive")), key=lambda result: LEVELS[result.rule.level])
 
 
 def named_results(results: Sequence[Result]) -> Iterator[tuple[str, Result]]:
@@ -92,8 +90,3 @@ def summary_of(result: Result) -> str:
     reason = f" ({result.reason})" if result.reason else ""
     word = "expected" if result.status == "fail" else "could not be judged: expected"
     return clean(f"{word} {result.expected}, found {result.found or 'nothing'}{reason}")
-
-
-def is_in_file(result: Result) -> bool:
-    """Return whether a rule stands in a file; those of flags stand on the command line."""
-    return result.rule.place.file != COMMAND_LINE

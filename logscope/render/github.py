@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from logscope.checker import Result
 from logscope.model import Level
-from logscope.render._shared import checked_of, is_in_file, summary_of, worst_first
+from logscope.render._shared import checked_of, summary_of, worst_first
 from logscope.report import Report
 from logscope.safe import clean
 
@@ -39,7 +39,7 @@ def render(report: Report) -> bytes:
 def _command(result: Result) -> str:
     rule = result.rule
     properties = {"title": f"logscope: {rule.id}"}
-    if is_in_file(result):
+    if result.rule.is_in_file:
         properties |= {"file": rule.place.file, "line": str(max(rule.place.line, 1))}
     shown = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     message = "\n".join(_message(result))

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET  # only writes
 
 from logscope import __version__
 from logscope.checker import Checked, Result
-from logscope.render._shared import checked_of, is_in_file, named_results, summary_of
+from logscope.render._shared import checked_of, named_results, summary_of
 from logscope.report import Report
 from logscope.report.check import failure_lines
 from logscope.safe import clean
@@ -61,7 +61,7 @@ def class_name(checked: Checked) -> str:
 
 def _add_case(suite: ET.Element, name: str, class_: str, result: Result) -> None:
     case = ET.SubElement(suite, "testcase", classname=class_, name=name, time="0")
-    if is_in_file(result):
+    if result.rule.is_in_file:
         case.set("file", clean(result.rule.place.file))
         case.set("line", str(max(result.rule.place.line, 1)))
     outcome = _outcome(result)

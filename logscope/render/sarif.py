@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from logscope import __version__
 from logscope.checker import Checked, Result, Rule
-from logscope.render._shared import checked_of, is_in_file, summary_of, worst_first
+from logscope.render._shared import checked_of, summary_of, worst_first
 from logscope.report import Report
 from logscope.report.check import failure_lines
 from logscope.safe import clean, json_text
@@ -63,7 +63,7 @@ def _result(result: Result, index: int) -> dict[str, object]:
         "partialFingerprints": {"logscopeRule/v1": _fingerprint(result.rule)},
         "properties": {"status": result.status, "launch": result.launch},
     }
-    place = result.rule.place if is_in_file(result) else next(iter(result.evidence), None)
+    place = result.rule.place if result.rule.is_in_file else next(iter(result.evidence), None)
     if place is not None:
         found["locations"] = [{"physicalLocation": _place(place.file, place.line)}]
     related = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from logscope.checker import Checked, Result, Value
 from logscope.checker.wording import values_text
@@ -30,11 +31,16 @@ def check_report(checked: Checked) -> Report:
     style: Style = "good" if checked.exit_code == 0 else "bad" if checked.exit_code == 1 else "warning"
     sections: list[Section] = [Text((checked.verdict,), style)]
     told = (*checked.of("fail"), *checked.of("inconclusive"))
-    sections.extend(Text(("", *failure_lines(result)), hang=13) for result in told)
+    causes: dict[str, Result] = {}
+    for result in told:
+        first = causes.setdefault(result.cause, result)
+        is_told = result.cause and first is not result
+        shown = replace(result, cause=f"the same as of {first.rule.id}") if is_told else result
+        sections.append(Text(("", *failure_lines(shown)), hang=13))
     warned = [result for result in checked.of("pass") if result.reason]
     if warned:
         sections.append(
-            Text(("", *(f"{result.rule.place}: {result.rule.id}: {result.reason}" for result in warned)), "warning")
+            Text(("", *(f"{result.rule.where}: {result.rule.id}: {result.reason}" for result in warned)), "warning")
         )
     sections.append(_table(checked))
     records = Records("check", _RECORDS, [_row(result) for result in checked.results])
@@ -45,7 +51,7 @@ def failure_lines(result: Result) -> Iterator[str]:
     """Yield what is to be said of a rule that is broken or could not be judged."""
     rule = result.rule
     word = "broken" if result.status == "fail" else "not judged"
-    yield f"{rule.place}: {rule.level}: {rule.id} {word}"
+    yield f"{rule.where}: {rule.level}: {rule.id} {word}"
     yield f"  why:       {rule.why}"
     yield f"  expected:  {result.expected}"
     yield f"  found:     {result.found}{f' ({result.reason})' if result.reason else ''}"
