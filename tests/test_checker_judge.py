@@ -431,6 +431,18 @@ def test_unknown_lines_are_counted_by_file(packs: Packs, tmp_path: Path) -> None
     assert f"3 unknown lines that look like memory ({names[0]} 1, {names[1]} 2): {names[0]}:" in result.found
 
 
+def test_what_a_star_found_is_named(judge: Judge) -> None:
+    text = log(*rank_lines(), BANNER, NO_MEMORY)
+    result = judge('expect = { absent = ["failure.*", "not_enough_*"] }', text)
+    assert "there: failure.scheduler_exception, failure.not_enough_memory, not_enough_memory" == result.found
+
+
+def test_nothing_is_left_free_of_a_launch_that_failed(judge: Judge) -> None:
+    body = 'select = { launch = "left_free" }\nexpect = { min = ">= 1 GiB" }'
+    assert "pass" == judge(body, log(*rank_lines(), READY)).status
+    assert "inconclusive" == judge(body, log(*rank_lines(), BANNER, NO_MEMORY)).status
+
+
 # -- unchanged -------------------------------------------------------------------------------------------------------------------
 
 

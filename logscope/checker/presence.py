@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import product
 
@@ -24,19 +24,21 @@ def names(event: Event, word: str) -> bool:
     return event.pattern.ends == READY if word == READY else fnmatchcase(event.pattern.id, word)
 
 
-def _matching(subject: Subject, word: str) -> tuple[Pos, ...] | None:
-    """Return where an event, finding or cause stands that a word names, None if it is not there."""
+def _matching(subject: Subject, word: str) -> dict[str, tuple[Pos, ...]]:
+    """Return the events, findings and causes that a word names, each with where it stands; empty if none is there."""
     launch, explanation = subject.launch, subject.explanation
-    findings = [finding for finding in explanation.findings if fnmatchcase(finding.id, word)]
-    is_cause = explanation.diagnosis is not None and fnmatchcase(explanation.diagnosis.cause, word)
-    drift = launch.drift if fnmatchcase(DRIFT, word) else ()
-    events = [event.pos for event in launch.events if names(event, word)]
-    if not (findings or is_cause or drift or events):
-        return None
-    places = [*events, *(pos for finding in findings for pos in finding.evidence), *(each.pos for each in drift)]
-    if is_cause:
-        places.extend((launch.ended or launch.outcome).evidence[:1])
-    return tuple(places)
+    found: dict[str, tuple[Pos, ...]] = {}
+    for event in launch.events:
+        if names(event, word):
+            found[event.pattern.id] = (*found.get(event.pattern.id, ()), event.pos)
+    if launch.drift and fnmatchcase(DRIFT, word):
+        found[DRIFT] = tuple(each.pos for each in launch.drift)
+    for finding in explanation.findings:
+        if fnmatchcase(finding.id, word):
+            found[finding.id] = (*found.get(finding.id, ()), *finding.evidence)
+    if explanation.diagnosis is not None and fnmatchcase(explanation.diagnosis.cause, word):
+        found[explanation.diagnosis.cause] = (launch.ended or launch.outcome).evidence[:1]
+    return found
 
 
 def _may_be_cut(word: str, subject: Subject) -> bool:
@@ -54,12 +56,10 @@ def _may_be_cut(word: str, subject: Subject) -> bool:
 def judge_present(rule: Rule, subject: Subject) -> Judgement:
     """Judge whether all of some events, findings or causes are there."""
     found = {word: _matching(subject, word) for word in rule.expect.present}
-    words = [word for word, places in found.items() if places is None]
+    words = [word for word, own in found.items() if not own]
     missing = ", ".join(words)
     if not words:
-        return Judgement(
-            "pass", "all there", "", (), tuple(pos for places in found.values() for pos in (places or ())[:1])
-        )
+        return Judgement("pass", "all there", "", (), tuple(pos for own in found.values() for pos in _first(own)))
     if all(_may_be_cut(word, subject) for word in words):
         return Judgement("inconclusive", f"not there: {missing}", why_nothing(subject.launch))
     return Judgement("fail", f"not there: {missing}", "", (), subject.launch.outcome.evidence)
@@ -70,11 +70,10 @@ def judge_absent(rule: Rule, subject: Subject) -> Judgement:
     until = rule.expect.until
     stop = next((event.pos for event in subject.launch.events if until and names(event, until)), None)
     found: dict[str, tuple[Pos, ...]] = {}
-    for word in rule.expect.absent:
-        places = _matching(subject, word)
-        early = tuple(pos for pos in places or () if not _is_after(pos, stop))
-        if early or (places == () and stop is None):
-            found[word] = early
+    for name, places in (item for word in rule.expect.absent for item in _matching(subject, word).items()):
+        early = tuple(pos for pos in places if not _is_after(pos, stop))
+        if early or (not places and stop is None):
+            found[name] = early
     if found:
         lines = sorted({pos for places in found.values() for pos in places}, key=lambda pos: (pos.file, pos.line))
         return Judgement("fail", f"there: {', '.join(found)}", "", (), tuple(lines))
@@ -83,6 +82,10 @@ def judge_absent(rule: Rule, subject: Subject) -> Judgement:
     if until is None and subject.launch.outcome.kind not in ("ready", "failed"):
         return Judgement("inconclusive", "not there", "the log ends before the launch is ready or failed")
     return Judgement("pass", "not there")
+
+
+def _first(places: Mapping[str, tuple[Pos, ...]]) -> tuple[Pos, ...]:
+    return next(iter(places.values()))[:1]
 
 
 def _is_after(pos: Pos, stop: Pos | None) -> bool:

@@ -114,6 +114,8 @@ def _of_launch(select: Select, launch: Launch, explanation: Explanation) -> Iter
         yield Value("", None, texts[name], dimension, where)
         return
     if name == "left_free":
+        if launch.outcome.kind != "ready":  # what is free while it comes up is not left
+            return
         for each in explanation.sizing.ranks:
             if each.last is not None:
                 yield Value(_who(each.rank, launch), _quantity(each.last.amount), "", dimension, each.last.pos)
