@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from ahocorasick_rs import AhoCorasick, BytesAhoCorasick, MatchKind
 
 from logscope.model import LogLine, Pos
-from logscope.packs import Block, Envelope, Packs, Pattern, Secret
+from logscope.packs import Envelope, Packs, Pattern, Secret
 
 REDACTED = "<redacted>"
 LONGEST_LINE = 64 << 20  # a "line" that is longer, without a line end, is read in parts of this size
@@ -136,7 +136,7 @@ class _Peeler:
     def __init__(self, name: str, envelope: Envelope, gate: Gate, everything: bool) -> None:
         self._name, self._envelope, self._gate, self._everything = name, envelope, gate, everything
         self._partial: dict[tuple[str, str], LogLine] = {}
-        self._open: dict[str, _OpenBlock] = {}
+        self._open: dict[tuple[str, str], _OpenBlock] = {}  # by origin and block
         self._closed: dict[str, tuple[int, str]] = {}
 
     @property
@@ -176,11 +176,8 @@ class _Peeler:
             segments = split_at_prefixes(piece, self._envelope)
             loose = False
             for place, (tags, time, text, prefixed) in enumerate(segments):
-                ends_whole = whole or place < len(segments) - 1
-                clean = self._cleaned(text)
-                message = replace(
-                    line, text=clean, tags=tags, time=time, prefixed=prefixed, whole=ends_whole, loose=loose
-                )
+                ended, clean = whole or place < len(segments) - 1, self._cleaned(text)
+                message = replace(line, text=clean, tags=tags, time=time, prefixed=prefixed, whole=ended, loose=loose)
                 yield self._placed(message)
                 loose = loose or (prefixed and bool(clean))
 
@@ -191,43 +188,46 @@ class _Peeler:
 
     def _placed(self, message: LogLine) -> LogLine:
         """Tell a message that stands in a block, or closes one; open a block where one begins."""
-        opened = self._open.get(message.origin)
         begins = next((block for block in self._envelope.blocks if block.begins in message.text), None)
         if begins is not None:
-            self._open[message.origin] = self._opened(begins, message, opened)
+            key = (message.origin, begins.id)
+            self._open[key] = self._opened(message, self._open.get(key))
             return message
         if message.prefixed and message.text.endswith(":"):  # announces the traceback that follows
             self._closed[message.origin] = (message.pos.line, message.tags)
-        if opened is None or message.prefixed:
+        if not self._open or message.prefixed:
             return message
-        opened.lines += 1
-        if opened.lines > LONGEST_BLOCK:
-            del self._open[message.origin]
-        elif opened.block.continues.search(message.text):
-            return replace(message, block=opened.block.id)
-        elif opened.block.closes.search(message.text):
-            opened.count -= 1
-            if opened.count == 0:
-                del self._open[message.origin]
-                self._closed[message.origin] = (message.pos.line, opened.tags)
-            return replace(message, closes=opened.block.id, tags=opened.tags)
-        return replace(message, loose=True)
+        for block in self._envelope.blocks:
+            if (opened := self._open.get(key := (message.origin, block.id))) is None:
+                continue
+            message = replace(message, loose=True)
+            opened.lines += 1
+            if opened.lines > LONGEST_BLOCK:
+                del self._open[key]
+            elif block.continues.search(message.text):
+                return replace(message, block=block.id)
+            elif block.closes.search(message.text):
+                opened.count -= 1
+                if opened.count == 0:
+                    del self._open[key]
+                    self._closed[message.origin] = (message.pos.line, opened.tags)
+                return replace(message, closes=block.id, tags=opened.tags)
+        return message
 
-    def _opened(self, block: Block, message: LogLine, opened: _OpenBlock | None) -> _OpenBlock:
+    def _opened(self, message: LogLine, opened: _OpenBlock | None) -> _OpenBlock:
         """Open a block, remembering whose it is; where blocks of several ranks interleave, that is not known."""
         line, tags = self._closed.get(message.origin, (0, ""))
         chained = not message.prefixed and message.pos.line - line <= _CHAINED_WITHIN
         own = tags if chained else message.tags
         if opened is None:
-            return _OpenBlock(block, own)
-        return _OpenBlock(block, opened.tags if opened.tags == own else "", opened.count + 1, opened.lines)
+            return _OpenBlock(own)
+        return _OpenBlock(opened.tags if opened.tags == own else "", opened.count + 1, opened.lines)
 
 
 @dataclass(slots=True)
 class _OpenBlock:
     """Blocks of one kind that are open in one origin: tracebacks of several ranks interleave line by line."""
 
-    block: Block
     tags: str
     count: int = 1
     lines: int = 0

@@ -111,7 +111,8 @@ def _node_log(
 
 def _alive_until(segment: Segment, state: ReadState, packs: Packs) -> int:
     """Return the last line, near the end of the log, that only a serving server prints; 0 if none is there or none matters."""
-    if segment.ready and not segment.failed:
+    may_have_failed = any((event.pattern.ends or "").startswith("failed") for event in segment.events)
+    if segment.ready and not may_have_failed:
         return 0
     serving = Recogniser(packs, dense=True)
     found = serving.read("", [state.tail], tail := ReadState())

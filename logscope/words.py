@@ -64,7 +64,12 @@ def _ended(launch: Launch, packs: Packs) -> str:
     where = f" ({where_of(launch, ended.evidence[0])})" if ended.evidence else ""
     if ended.kind == "stopped":
         return f" It was stopped later{where}."
-    return f" It died later: {_reason(ended.reason, packs)}{_why(ended.blame)}{where}."
+    return f" It {fate(launch)} later: {_reason(ended.reason, packs)}{_why(ended.blame)}{where}."
+
+
+def fate(launch: Launch) -> str:
+    """Return what became of a server that had been ready: it "died"; "failed" where the log does not show that its processes ended."""
+    return "failed" if launch.ended is not None and launch.ended.blame == "banner" else "died"
 
 
 def _failed(launch: Launch, packs: Packs) -> str:
@@ -271,4 +276,7 @@ def _follows(earlier: Rank, later: Rank, all_ranks: Sequence[Rank]) -> bool:
 
 def clip(text: str, limit: int = _LONGEST_REASON) -> str:
     """Shorten a text to one line of bounded length."""
-    return textwrap.shorten(text, limit, placeholder=" ...")
+    line = " ".join(text.split())
+    short = textwrap.shorten(line, limit, placeholder=" ...")
+    is_word_cut = len(line) > limit and len(short) < limit // 2  # a long word, a path, is next: cut inside of it
+    return f"{line[: limit - 4]} ..." if is_word_cut else short

@@ -29,6 +29,7 @@ from logscope.model import Finding, Launch
 from logscope.packs import Packs
 from logscope.server_args import ArgValue
 from logscope.units import GIB
+from logscope.words import clip
 
 GIVEN = GivenCell(70272)
 NONE_WORKS = "More tensor parallelism, a smaller or quantized model, an fp8 KV cache, or no draft model."
@@ -836,3 +837,9 @@ def test_a_printed_nothing_is_not_rounded_to_something(explain: Explain) -> None
 def test_a_launch_that_died_is_not_told_to_mend_its_storage(fixture_launches: dict[str, Launch], packs: Packs) -> None:
     found = explain_launch(fixture_launches["car"], packs, Question())
     assert [""] == [finding.remedy for finding in found.findings if finding.id == "slow_phase"]
+
+
+def test_a_long_word_is_cut_inside_and_not_left_out() -> None:
+    text = f"RuntimeError: [{'../third_party/' * 6}pair.cc:534] Connection closed by peer"
+    assert "RuntimeError: [../third_party/../third_party/../third_pa ..." == clip(text, 60)
+    assert "Received sigquit from a child ..." == clip("Received sigquit from a child process. It", 36)

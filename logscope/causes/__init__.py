@@ -7,12 +7,13 @@ a module adds what the phase, the figures and the other lines tell.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 
 from logscope.causes._case import build_case, failed_at
 from logscope.causes._types import Case, Diagnosis, Direction
 from logscope.causes._words import NONE_WORKS
-from logscope.model import Launch
+from logscope.model import Launch, Pos
 from logscope.packs import Packs
 from logscope.sizing import Sizing
 
@@ -41,6 +42,7 @@ ORDER = (
     "watchdog",
     "warmup_failed",
     "capture_failed",
+    "stopped",
     "cause_not_in_log",
 )
 LAST = "python_exception"
@@ -58,8 +60,14 @@ def diagnose_case(case: Case) -> Diagnosis:
         judge: Callable[[Case], Diagnosis | None] = import_module(f"{__name__}.{name}").diagnose
         found = judge(case)
         if found is not None:
-            return found
+            return replace(found, evidence=_with_said(case, found.evidence))
     raise AssertionError("the last cause applies to everything")
+
+
+def _with_said(case: Case, evidence: tuple[Pos, ...]) -> tuple[Pos, ...]:
+    """Add the line that was judged where it is another one than the first that says why."""
+    is_line = case.said is not case.root and any(case.said.pos == event.pos for event in case.launch.events)
+    return evidence if not is_line or case.said.pos in evidence else (case.said.pos, *evidence)
 
 
 __all__ = [

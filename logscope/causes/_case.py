@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from logscope.causes._types import Case
 from logscope.events import Recogniser
 from logscope.lines import ReadState
@@ -10,12 +13,15 @@ from logscope.packs import Packs
 from logscope.sizing import Sizing
 
 CHAIN_LINES = 200  # of a traceback between two exceptions of one chain
+_LAST_ERROR = "last_error"  # the block under an exception of NCCL
+_WARNED_WITHIN = 50  # lines above it
+_LAST_ERROR_WITHIN = 12  # lines below the exception: ranks interleave
 
 
 def build_case(launch: Launch, packs: Packs, sizing: Sizing) -> Case | None:
     """Return the case of a launch that failed, before or after it was ready; None for any other launch."""
-    place = failed_at(launch)
-    root = next((event for event in launch.events if event.pos == place), None)
+    place, said = failed_at(launch), (launch.ended or launch.outcome).event
+    root = next((event for event in launch.events if event.pos == place and event.pattern.id == said), None)
     if root is None:
         return None
     span = _span_at(launch, root)
@@ -24,7 +30,11 @@ def build_case(launch: Launch, packs: Packs, sizing: Sizing) -> Case | None:
         packs=packs,
         sizing=sizing,
         root=root,
-        said=_inner(root, packs) or _rest_of_chain(launch, root) or root,
+        said=_inner(root, packs)
+        or _last_error(launch, root)
+        or _last_warning(launch, root, packs)
+        or _rest_of_chain(launch, root)
+        or root,
         phase=span.phase if span else None,
         is_open=span is not None and (span.end is None or span.end.pos.line > root.pos.line) and span.begin is not None,
         was_ready=launch.outcome.kind == "ready" or (launch.outcome.kind == "cut" and launch.ended is not None),
@@ -53,6 +63,39 @@ def _inner(root: Event, packs: Packs) -> Event | None:
     return found[-1] if found and found[-1].pattern.ends else None
 
 
+def _last_error(launch: Launch, root: Event) -> Event | None:
+    """Return what stands under "Last error:" of an exception of NCCL, whose own line says only of what kind it is."""
+    if root.pattern.cause != "collective_failed" or root.pattern.closes == _LAST_ERROR:
+        return None
+    return next((event for event in _below(launch, root) if event.pattern.closes == _LAST_ERROR), None)
+
+
+def _last_warning(launch: Launch, root: Event, packs: Packs) -> Event | None:
+    """Return what NCCL warned of last, a few lines above an exception that has no "Last error:"."""
+    if root.pattern.id != "failure.nccl_error":
+        return None
+    above = [
+        event
+        for event in launch.events
+        if event.pos.file == root.pos.file and 0 < root.pos.line - event.pos.line <= _WARNED_WITHIN
+    ]
+    warned = next((event for event in reversed(above) if event.pattern.id == "failure.nccl_warning"), None)
+    message = warned.string("message") if warned is not None else None
+    if warned is None or not message:
+        return None
+    text = f"Last error:\n{message}\n"
+    found = [item for item in Recogniser(packs).read("", [text.encode()], ReadState()) if isinstance(item, Event)]
+    return replace(found[-1], pos=warned.pos) if found else None
+
+
+def _below(launch: Launch, root: Event) -> Iterator[Event]:
+    """Yield the events of the same rank a few lines below a line."""
+    for event in launch.events:
+        is_near = event.pos.file == root.pos.file and 0 < event.pos.line - root.pos.line <= _LAST_ERROR_WITHIN
+        if is_near and (event.rank == root.rank or not event.rank.tag):
+            yield event
+
+
 def _rest_of_chain(launch: Launch, root: Event) -> Event | None:
     """Return the exception that was raised while ``root`` was handled, where it tells a cause and ``root``, a generic one, does not.
 
@@ -68,7 +111,7 @@ def _rest_of_chain(launch: Launch, root: Event) -> Event | None:
     following = next(iter(later), None)
     if following is None or following.rank != root.rank or following.pos.line - root.pos.line > CHAIN_LINES:
         return None
-    is_failure = following.pattern.ends is not None and following.pattern.blame == "cause"
+    is_failure = (following.pattern.ends or "").startswith("failed") and following.pattern.blame == "cause"
     return following if is_failure and following.pattern.cause is not None else None
 
 

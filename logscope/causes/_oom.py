@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 
 from logscope.amounts import gib_text, tokens_text
 from logscope.budget import Interval, exact
+from logscope.causes._held import others_of
 from logscope.causes._place import has_ended, has_pools, is_capturing, is_loading, is_serving
 from logscope.causes._types import Case, Direction
-from logscope.causes._words import argument, bytes_text, is_from, none_works, uncapped
-from logscope.model import Finding
+from logscope.causes._words import argument, bytes_text, is_from, none_works, quoted, uncapped
 from logscope.sizing import Grant, WhatIf, fraction_used, grant_for
-from logscope.units import GIB, Quantity, count_text, gib
-
-_FOREIGN = GIB  # what a driver keeps for itself is less
-_OUTSIDE = 4 * GIB  # what CUDA contexts, NCCL and kernels take beside torch's allocator is less
-_FRAGMENTS = GIB // 2
-_ALLOCATOR = re.compile(r"PYTORCH_(?:[A-Z]+_)?ALLOC_CONF")
-_ALLOCATORS = {"CUDA": "PYTORCH_CUDA_ALLOC_CONF", "HIP": "PYTORCH_HIP_ALLOC_CONF", "NPU": "PYTORCH_NPU_ALLOC_CONF"}
+from logscope.units import count_text, gib
 
 
 def stage_of(case: Case) -> str | None:
@@ -49,9 +42,11 @@ def shortage(case: Case) -> str:
         parts.append(f"{bytes_text(free)} free{f' of {gib(total.value)}' if total else ''}")
     elif total:
         parts.append(f"the device has {bytes_text(total)}")
-    others = _others(case)
+    others = others_of(case)
     if others is not None and others.is_surely_foreign:
         parts.append(f"{gib(others.amount)} GiB held by other processes")
+    if case.said.pattern.id == "failure.driver_out_of_memory" and case.root.pattern.cause == "collective_failed":
+        parts.append(f"NCCL's last error is {quoted(case)}")
     return f": {', '.join(parts)}" if parts else ""
 
 
@@ -59,110 +54,6 @@ def missing_bytes(case: Case) -> float:
     """Return what was asked for beyond what was free, in bytes."""
     asked, free = case.said.quantity("asked_bytes"), case.said.quantity("free_bytes")
     return max(0.0, asked.high - free.low) if asked and free else 0.0
-
-
-# ---- who holds the memory ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Others:
-    """Memory, bytes, that is not of this process's allocator; surely another process's, or only outside of torch."""
-
-    amount: float
-    pid: int | None
-    is_surely_foreign: bool
-
-
-def _value(case: Case, name: str) -> float | None:
-    amount: Quantity | None = case.said.quantity(name)
-    return amount.value if amount is not None else None
-
-
-def _others(case: Case) -> _Others | None:
-    """Return what others hold. Torch lists this process, too, as "Process N" where it does not know its own number (in containers)."""
-    free, total = _value(case, "free_bytes"), _value(case, "total_bytes")
-    if free is None or total is None:
-        return None
-    own = _value(case, "this_process_bytes")
-    listed_bytes, pid = _value(case, "other_process_bytes"), _value(case, "other_pid")
-    held = (_value(case, "allocated_bytes") or 0.0) + (_value(case, "unallocated_bytes") or 0.0)
-    held = max(held, _value(case, "reserved_bytes") or 0.0)
-    if own is None and listed_bytes is not None and listed_bytes >= held > 0:
-        own, pid = listed_bytes, None  # nobody else can be this large
-    if own is not None:
-        rest = total - free - own
-        return _Others(rest, int(pid) if pid is not None else None, True) if rest > _FOREIGN else None
-    if listed_bytes is not None:
-        return _Others(listed_bytes, int(pid) if pid else None, True) if listed_bytes > _FOREIGN else None
-    outside = total - free - held
-    return _Others(outside, None, False) if held and outside > _OUTSIDE else None
-
-
-def after_others(case: Case, remedy: str) -> str:
-    """Put first, before what this server can do with less, to free the device where another process surely holds memory of it."""
-    others = _others(case)
-    if others is None or not others.is_surely_foreign:
-        return remedy
-    first = f"Free the device of other processes first: they hold {gib(others.amount)} GiB."
-    if remedy.startswith(("Lower", "Set", "Try")):
-        return f"{first} If that is not enough, {uncapped(remedy)}"
-    return f"{first} {remedy}"
-
-
-def _foreign_process(case: Case) -> Finding | None:
-    others = _others(case)
-    if others is None:
-        return None
-    device = case.said.quantity("device")
-    where = f"GPU {int(device.value)}" if device else "the device"
-    if not others.is_surely_foreign:
-        return Finding(
-            "foreign_process", "note",
-            f"{gib(others.amount)} GiB of {where} are held outside of torch's allocator: by another process, or by libraries of this one.",
-            (case.root.pos,), "Look with `nvidia-smi` who holds memory there.",
-        )  # fmt: skip
-    who = f" (one of them is process {others.pid})" if others.pid is not None else ""
-    return Finding(
-        "foreign_process", "warning", f"{gib(others.amount)} GiB of {where} belong to other processes{who}.", (case.root.pos,),
-        "End them, or let them release their memory first. Behind a container the number of a process is that of the host.",
-    )  # fmt: skip
-
-
-def _fragmentation(case: Case) -> Finding | None:
-    asked, free = _value(case, "asked_bytes"), _value(case, "free_bytes")
-    unused = _value(case, "unallocated_bytes")
-    if unused is None:
-        reserved, allocated = _value(case, "reserved_bytes"), _value(case, "allocated_bytes")
-        unused = reserved - allocated if reserved is not None and allocated is not None else 0.0
-    if asked is None or free is None or case.said.quantity("allowed_bytes") is not None:
-        return None
-    is_split = free > asked
-    if not is_split and not (unused > _FRAGMENTS and unused >= asked - free):
-        return None
-    sentence = f"{gib(asked)} GiB were asked for, {gib(free)} GiB free"
-    if unused > _FRAGMENTS:
-        sentence += f", and {gib(unused)} GiB are reserved by torch but unused"
-    return Finding(
-        "fragmentation", "warning", f"{sentence}: there is enough, but not in one piece.", (case.root.pos,), _defragment(case)
-    )  # fmt: skip
-
-
-def _defragment(case: Case) -> str:
-    if argument(case, "enable_memory_saver") is True:
-        return "Release what else is on the device first; expandable segments do not go with --enable-memory-saver."
-    found = _ALLOCATOR.search(case.message)
-    name = found[0] if found else _ALLOCATORS.get(case.said.string("device_type") or "CUDA")
-    if name is None:
-        return ""
-    command = case.launch.command
-    if command and any("expandable_segments:True" in value for value in command.env.values()):
-        return ""
-    return f"Set {name}=expandable_segments:True."
-
-
-def memory_findings(case: Case) -> tuple[Finding, ...]:
-    """Return what else the numbers of the line show: other processes, fragments."""
-    return tuple(found for found in (_foreign_process(case), _fragmentation(case)) if found is not None)
 
 
 # ---- lower the fraction ------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable
 
 from logscope.amounts import gib_text, tokens_text
@@ -12,13 +11,14 @@ from logscope.model import Pos
 from logscope.server_args import ArgValue, arg_number
 from logscope.sizing import HIGHEST_FRACTION, WhatIf, grant_for, least_viable, suggested_fraction
 from logscope.units import MIB, Quantity, gib
+from logscope.words import clip
 
 _SMALL = 256 * MIB
 
 
 def quoted(case: Case, limit: int = 240) -> str:
     """Return the line that says why, on one line of bounded length."""
-    return textwrap.shorten(case.message, limit, placeholder=" ...").rstrip(".: ")
+    return clip(case.message, limit).rstrip(".: ")
 
 
 def because(case: Case) -> str:
@@ -56,6 +56,12 @@ def listed(names: Iterable[str]) -> str:
     """Write names as "a", "a and b", "a, b and c"."""
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def divisors_text(size: int, below: int) -> str:
+    """Write the divisors of a size that are less than another number, the largest first: "4, 2 or 1"."""
+    *most, last = [str(each) for each in range(min(size, below - 1), 0, -1) if size % each == 0]
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 # ---- arguments ---------------------------------------------------------------------------------------------------------------

@@ -6,10 +6,13 @@ import difflib
 import re
 
 from logscope.causes._types import Case, Diagnosis
-from logscope.causes._words import quoted
+from logscope.causes._words import divisors_text, number, quoted
 
 ID = "bad_argument"
 _CHOICE = re.compile(r"invalid choice: '?(?P<wrong>[^' ]*)'? \(choose from (?P<choices>[^)]*)\)")
+_NOT_DIVISIBLE = re.compile(
+    r"(?P<size>\d+)\)? (?:is not|must be) divisible by (?:[a-zA-Z_ ]*)(?:[(=]| is )?(?P<ranks>\d+)\b"
+)
 _FLAG = re.compile(r"--[a-z][\w-]*")
 
 
@@ -34,7 +37,20 @@ def _remedy(case: Case) -> str:
         known = re.findall(r"[\w.-]+", choice["choices"])
         near = difflib.get_close_matches(choice["wrong"], known, n=1)
         return f"Did you mean {near[0]}?" if near else ""
+    sizes = _other_sizes(case, text)
+    if sizes:
+        return sizes
     flag = _FLAG.search(text)
     if "unrecognized arguments" in text and flag:
         return f"This release does not know {flag[0]}: see --help of the release that runs, flags are renamed between releases."
     return ""
+
+
+def _other_sizes(case: Case, text: str) -> str:
+    """Name the tensor parallel sizes that divide what the one in force does not; empty where the line is not about that size."""
+    found, ranks = _NOT_DIVISIBLE.search(text), number(case, "tp_size")
+    if found is None or ranks is None or int(found["ranks"]) != ranks:
+        return ""
+    size = int(found["size"])
+    choices = divisors_text(size, int(ranks))
+    return f"Choose a --tp-size (now {ranks:g}) that divides {size}: {choices}. It has to divide the model's other sizes, too."

@@ -16,6 +16,16 @@ _SIGNALS = {
     11: "a segmentation fault",
     15: "SIGTERM",
 }
+_NAMED = {
+    "SIGKILL": 9,
+    "Killed": 9,
+    "SIGABRT": 6,
+    "Aborted": 6,
+    "SIGSEGV": 11,
+    "Segmentation fault": 11,
+    "SIGBUS": 7,
+    "Bus error": 7,
+}
 
 
 def diagnose(case: Case) -> Diagnosis | None:
@@ -59,6 +69,13 @@ def _what(case: Case) -> str:
         return "a process died of an exception whose last line is missing"
     if case.root.pattern.id == "failure.killed":
         return "the shell says that the server was killed"
+    pid = next(
+        (pid for e in case.launch.events if e.pattern.blame == "consequence" and (pid := e.quantity("pid"))), None
+    )
+    if pid is not None:
+        return f"a process (pid {pid.value:.0f}) died"
+    if any(_exit_code(event) is not None for event in case.launch.events):
+        return "a process died"
     return "a process died, and the lines are only what followed"
 
 
@@ -73,5 +90,12 @@ def _process(event: Event) -> str | None:
 
 
 def _exit_code(event: Event) -> int | None:
-    code = event.quantity("exit_code")
-    return int(code.value) if code is not None else None
+    """Return the exit code of a process that an event states; that of a signal is negative."""
+    code, status, signal = event.quantity("exit_code"), event.quantity("wait_status"), event.string("signal")
+    if code is not None:
+        return int(code.value)
+    if status is not None:  # of waitpid: the signal in the low 7 bits, the exit code above the low byte
+        number = int(status.value)
+        return -(number & 0x7F) if number > 0 and number & 0x7F else number >> 8
+    is_consequence = event.pattern.blame == "consequence"  # else it says why itself
+    return -_NAMED[signal] if is_consequence and signal in _NAMED else None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from logscope.causes._types import Case, Diagnosis
-from logscope.causes._words import because, number, on_rank
+from logscope.causes._words import because, number, on_rank, quoted
 
 ID = "environment"
 _REMEDIES = {
     "no_device": "Check `nvidia-smi` inside the container, how it is given the devices, and CUDA_VISIBLE_DEVICES.",
+    "device_unavailable": "Look with `nvidia-smi` for other processes, compute mode and ECC errors, for Xid in `dmesg`; reset it.",
     "driver": "Update the driver, or use a build for the CUDA version that the driver has.",
     "package": "Install it into the environment of the server, in the version that this release of SGLang names.",
+    "compiler": "Install what it names: ninja (pip install ninja), a C++ compiler, or the CUDA toolkit (PATH, CUDA_HOME).",
+    "compile_failed": "Look at the compiler's output below the line: nvcc or a header may be missing, or not fit torch's CUDA.",
     "disk_full": "Free the disk that the line or the traceback names; caches can be moved (HF_HOME, TRITON_CACHE_DIR, TMPDIR).",
     "host_limits": "Raise the limit, or give the permission, for the user that runs the server.",
     "connection": "See that the host is reachable from here; or use local files (--model-path with a folder, HF_HUB_OFFLINE=1).",
@@ -23,6 +26,8 @@ def diagnose(case: Case) -> Diagnosis | None:
     kind = case.said.pattern.id.rpartition(".")[2]
     if kind == "device_ordinal":
         return _too_few_devices(case)
+    if kind == "nccl_duplicate_device":
+        return _same_device(case)
     if kind == "cpu_binding":
         return _too_few_nodes(case)
     module, package = case.said.string("module"), case.said.string("package")
@@ -44,6 +49,16 @@ def _too_few_devices(case: Case) -> Diagnosis:
         "Set --tp-size, --dp-size and --base-gpu-id to what CUDA_VISIBLE_DEVICES and the container show of devices."
     )
     return Diagnosis(ID, f"{_rank(case)} wants a device that is not there{wants}", None, remedy)
+
+
+def _same_device(case: Case) -> Diagnosis:
+    first, second = case.said.quantity("rank_a"), case.said.quantity("rank_b")
+    which = f"ranks {first.value:g} and {second.value:g}" if first and second else "two ranks"
+    remedy = (
+        "Give each rank a device of its own: look at CUDA_VISIBLE_DEVICES (one device named twice, or the same ones for two processes), "
+        "--base-gpu-id and --gpu-id-step."
+    )
+    return Diagnosis(ID, f"{which} use the same device: {quoted(case)}", None, remedy)
 
 
 def _rank(case: Case) -> str:

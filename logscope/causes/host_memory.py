@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 
 from logscope.causes._types import Case, Diagnosis
-from logscope.causes._words import because, decimal_gb, is_before, is_from, number
+from logscope.causes._words import because, bytes_text, decimal_gb, is_before, is_from, number
 from logscope.units import GIB, Quantity
 
 ID = "host_memory"
 _RESERVE = 10 * GIB  # HiCache leaves it to the host: memory_pool_host.py and pool_host/base.py, 0.4.1.post5 to 0.5.23
 _SUBTRACTED_SINCE = "0.4.9.post3"  # before, the printed free memory still holds the reserve
+
+_MORE = (
+    "Give it more memory of the host (docker --memory, limits.memory of Kubernetes, --mem of Slurm), or take less: a smaller "
+    "--hicache-size, no weights in /dev/shm."
+)
 
 
 def diagnose(case: Case) -> Diagnosis | None:
@@ -20,6 +25,8 @@ def diagnose(case: Case) -> Diagnosis | None:
     asked, free = case.said.quantity("requested_bytes"), case.said.quantity("available_bytes")
     if asked and free and case.said.pattern.id == "failure.host_memory":
         return _hicache(case, asked, free)
+    if case.said.pattern.id in ("failure.host_kill", "failure.job_kill"):
+        return Diagnosis(ID, _killed(case), None, _MORE)
     if "/dev/shm" in case.message:  # noqa: S108 # a text of the log
         remedy = "Give the container more shared memory (docker run --shm-size or --ipc=host)."
     elif asked:
@@ -27,6 +34,14 @@ def diagnose(case: Case) -> Diagnosis | None:
     else:
         remedy = "Look at `free -g`, at the container's memory limit and at `ulimit -l`."
     return Diagnosis(ID, because(case), None, remedy)
+
+
+def _killed(case: Case) -> str:
+    process, pid, held = case.said.string("process"), case.said.quantity("pid"), case.said.quantity("held_bytes")
+    if pid is None:
+        return because(case)
+    which = f"process {pid.value:.0f}{f' ({process})' if process else ''}"
+    return f"the kernel killed {which} since the host or its container was out of memory{f'; it held {bytes_text(held)}' if held else ''}"
 
 
 def _hicache(case: Case, asked: Quantity, free: Quantity) -> Diagnosis:

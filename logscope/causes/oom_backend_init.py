@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from logscope.causes._oom import after_others, lower_fraction, memory_findings, missing_bytes, shortage, stage_of
+from logscope.causes._held import after_free_memory, memory_findings
+from logscope.causes._oom import lower_fraction, missing_bytes, shortage, stage_of
 from logscope.causes._place import last_free, own_events
 from logscope.causes._types import Case, Diagnosis
 from logscope.causes._words import on_rank
@@ -18,7 +19,7 @@ def diagnose(case: Case) -> Diagnosis | None:
     free = last_free(case)
     return Diagnosis(
         ID, f"out of memory{on_rank(case)} after the pools, while {_what(case)} set up{shortage(case)}", lower.direction,
-        after_others(case, lower.remedy),
+        after_free_memory(case, lower.remedy),
         evidence=(free[1],) if free else (), findings=memory_findings(case), fraction=lower.fraction,
     )  # fmt: skip
 

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from logscope.causes._oom import (
-    Lower,
-    after_others,
-    lower_fraction,
-    memory_findings,
-    missing_bytes,
-    pinned,
-    shortage,
-    stage_of,
-)
+from logscope.causes._held import after_free_memory, memory_findings
+from logscope.causes._oom import Lower, lower_fraction, missing_bytes, pinned, shortage, stage_of
 from logscope.causes._place import Progress, graphs_named, last_free, progress_of
 from logscope.causes._types import Case, Diagnosis
 from logscope.causes._words import is_before, is_from, number, on_rank, uncapped
@@ -33,7 +25,7 @@ def diagnose(case: Case) -> Diagnosis | None:
     if fewer:
         is_other = remedy.startswith("Lower")
         remedy = f"{fewer} Or, at the cost of KV cache, {uncapped(remedy)}" if is_other else f"{fewer} {remedy}"
-    remedy = after_others(case, remedy)
+    remedy = after_free_memory(case, remedy)
     evidence = (*((free[1],) if free else ()), *((progress.pos,) if progress else ()))
     sentence = f"out of memory{on_rank(case)} while capturing {graphs_named(case)}{_at(progress)}{shortage(case)}"
     found = memory_findings(case)

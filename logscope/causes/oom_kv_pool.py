@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from logscope.causes._oom import after_others, lower_fraction, memory_findings, missing_bytes, shortage, stage_of
+from logscope.causes._held import after_free_memory, memory_findings
+from logscope.causes._oom import lower_fraction, missing_bytes, shortage, stage_of
 from logscope.causes._place import last_free
 from logscope.causes._types import Case, Diagnosis
 from logscope.causes._words import on_rank
@@ -18,7 +19,7 @@ def diagnose(case: Case) -> Diagnosis | None:
     remedy = lower.remedy
     if lower.direction:
         remedy += " Other layers' buffers may have been still to come: it may have to be lower than that."
-    remedy = after_others(case, remedy)
+    remedy = after_free_memory(case, remedy)
     free = last_free(case)
     sentence = f"out of memory{on_rank(case)} while the KV cache was allocated{shortage(case)}"
     evidence = (free[1],) if free else ()

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from logscope.causes._oom import (
-    after_others,
-    alternatives,
-    cheaper,
-    lower_fraction,
-    memory_findings,
-    missing_bytes,
-    shortage,
-    stage_of,
-)
+from logscope.causes._held import after_free_memory, memory_findings
+from logscope.causes._oom import alternatives, cheaper, lower_fraction, missing_bytes, shortage, stage_of
 from logscope.causes._place import last_free
 from logscope.causes._types import Case, Diagnosis
 from logscope.causes._words import because, on_rank
@@ -34,7 +26,7 @@ def diagnose(case: Case) -> Diagnosis | None:
     sentence = f"out of memory{on_rank(case)} {when}{shortage(case)}"
     return Diagnosis(
         ID, sentence, lower.direction,
-        after_others(case, alternatives(case, choices, lower.remedy)),
+        after_free_memory(case, alternatives(case, choices, lower.remedy)),
         evidence=evidence, findings=memory_findings(case), fraction=lower.fraction,
     )  # fmt: skip
 

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from logscope.causes._oom import (
-    Lower,
-    after_others,
-    lower_fraction,
-    memory_findings,
-    missing_bytes,
-    shortage,
-    stage_of,
-)
+from logscope.causes._held import after_free_memory, memory_findings
+from logscope.causes._oom import Lower, lower_fraction, missing_bytes, shortage, stage_of
 from logscope.causes._place import has_pools, is_loading, last_free
 from logscope.causes._types import Case, Diagnosis
 from logscope.causes._words import argument, number, on_rank
@@ -32,9 +25,9 @@ def diagnose(case: Case) -> Diagnosis | None:
     elif has_pools(case):
         what = "while loading the draft model's weights, after the KV cache had taken its share"
         lower = lower_fraction(case, missing_bytes(case))
-        lower = replace(lower, remedy=after_others(case, lower.remedy))
+        lower = replace(lower, remedy=after_free_memory(case, lower.remedy))
     else:
-        lower = Lower(after_others(case, _more_room(case)))
+        lower = Lower(after_free_memory(case, _more_room(case)))
     free = last_free(case)
     return Diagnosis(
         ID, f"out of memory{on_rank(case)} {what}{shortage(case)}", lower.direction, lower.remedy,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from logscope.causes._oom import memory_findings, shortage
+from logscope.causes._held import after_free_memory, memory_findings
+from logscope.causes._oom import shortage
 from logscope.causes._types import Case, Diagnosis
 from logscope.causes._words import on_rank, quoted
 
@@ -27,4 +28,4 @@ def _unplaced(case: Case) -> Diagnosis:
         "tells: load_model, or what comes after it."
     )
     sentence = f"out of memory{on_rank(case)}, in a phase that this log does not show{shortage(case)}"
-    return Diagnosis(ID, sentence, None, remedy, findings=memory_findings(case))
+    return Diagnosis(ID, sentence, None, after_free_memory(case, remedy), findings=memory_findings(case))

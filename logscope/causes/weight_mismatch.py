@@ -6,7 +6,7 @@ import re
 
 from logscope.causes._place import is_loading
 from logscope.causes._types import Case, Diagnosis
-from logscope.causes._words import number, on_rank, quoted, settings
+from logscope.causes._words import argument, divisors_text, number, on_rank, quoted, settings
 
 ID = "weight_mismatch"
 _BY_PHASE = ("failure.key_error", "failure.shape_mismatch")
@@ -64,8 +64,22 @@ def _remedy(case: Case) -> str:
     if case.said.pattern.id == "failure.weight_partition":
         ranks = number(case, "tp_size")
         now = f" (now {ranks:g})" if ranks else ""
+        blocks = _blocks(case, ranks)
+        if blocks and ranks:
+            choices = divisors_text(blocks, int(ranks))
+            return f"Choose a --tp-size{now} that divides {blocks}, the number of blocks: {choices}. Memory is irrelevant here."
         return f"Choose a smaller --tp-size{now} that divides it, or --ep-size for experts. Memory is irrelevant here."
     return (
         "Check that the checkpoint is complete and of this architecture, that --quantization and --load-format are its own, and that "
         "this release supports it. Loading never finished: memory is irrelevant here."
     )
+
+
+def _blocks(case: Case, ranks: float | None) -> int | None:
+    """Return how many blocks of a quantization a weight has over all ranks; None where it is not split by --tp-size alone."""
+    found, block = case.said.string("found") or "", case.said.string("expected") or ""
+    is_split_otherwise = (number(case, "ep_size") or 1) != 1 or argument(case, "enable_dp_attention") is True
+    if not ranks or is_split_otherwise or not (found.isdecimal() and block.isdecimal()):
+        return None
+    whole, rest = divmod(int(found) * int(ranks), int(block))
+    return whole if whole and not rest else None

@@ -13,6 +13,7 @@ from logscope.units import count_text
 from logscope.words import (
     after_text,
     cut_sentence,
+    fate,
     name_of,
     ready_sentence,
     ready_text,
@@ -63,12 +64,13 @@ def _failed(subject: Subject, diagnosis: Diagnosis) -> Iterator[str]:
     where = f" ({where_of(launch, place)})" if place else ""
     if launch.outcome.kind == "ready":
         yield ready_text(launch, subject.packs)
-        yield f"It died later: {diagnosis.sentence}{where}."
+        yield f"It {fate(launch)} later: {diagnosis.sentence}{where}."
     elif launch.outcome.kind == "cut":
         yield f"the end of a server that had been ready: {diagnosis.sentence}{where}."
     else:
         after = after_text(launch, place, subject.packs) if place else ""
-        yield f"failed{after}: {diagnosis.sentence}{where}."
+        went = "stopped" if diagnosis.cause == "stopped" else "failed"
+        yield f"{went}{after}: {diagnosis.sentence}{where}."
     if diagnosis.remedy:
         yield diagnosis.remedy
 

@@ -46,7 +46,7 @@ def judge(events: Sequence[Event], packs: Packs, end: LogEnd, silence_s: float |
     has_start = begins_at_the_start(events, packs)
     if end.alive_until and not has_start:  # it served, so it had been ready: that is not in this log
         return Outcome("cut", (end.last,)), _ending(events, packs, end.alive_until)
-    failure = _failure(events, packs) or _stopped_early(events, has_start)
+    failure = _stopped_early(events, packs, has_start) or _failure(events, packs)
     if failure is not None:
         return failure, None
     if not end.whole or not has_start:
@@ -71,13 +71,28 @@ def _ending(events: Sequence[Event], packs: Packs, alive_until: int) -> Ending |
             failure = _failure(dying, packs)
             assert failure is not None
             return Ending("failed", failure.evidence, failure.reason, failure.event, failure.blame)
-    return None
+    return _unanswered(events, alive_until)
 
 
-def _stopped_early(events: Sequence[Event], has_start: bool) -> Outcome | None:
-    """Return the outcome of a launch that somebody stopped before it was ready; without its start nobody knows whether it was."""
+def _unanswered(events: Sequence[Event], alive_until: int) -> Ending | None:
+    """Return the ending of a server that still failed its own health checks when the log ends, after the last line that it served."""
+    checks = [event for event in events if event.pattern.cause == "watchdog" and event.pattern.ends is not None]
+    if not checks or checks[-1].pos.line <= alive_until:
+        return None
+    since = next(event for event in checks if event.pos.line > alive_until)
+    return Ending("failed", (since.pos,), since.text.strip(), since.pattern.id, since.pattern.blame)
+
+
+def _stopped_early(events: Sequence[Event], packs: Packs, has_start: bool) -> Outcome | None:
+    """Return the outcome of a launch that somebody stopped before it was ready; without its start nobody knows whether it was.
+
+    What fails after the stop follows from it. A process that ended before it, without a word why, may have been stopped, too.
+    """
     stop = next((event for event in events if event.pattern.ends == "stopped"), None)
     if stop is None or not has_start:
+        return None
+    before = _not_survived(events[: events.index(stop)], packs)
+    if any(event.pattern.blame != "consequence" for event in before):
         return None
     return Outcome("failed", (stop.pos,), f"stopped before it was ready: {stop.text.strip()}", stop.pattern.id)
 
