@@ -341,6 +341,23 @@ def test_json_document_lists_the_fields_of_check(job: Path) -> None:
     assert ["file", "line"] == list(result["place"]) == list(result["evidence"][0])
 
 
+@pytest.mark.parametrize(
+    ("words", "module"),
+    [
+        (("--help",), "logscope.checker"),
+        (("timeline", "baseline.log"), "logscope.checker"),
+        (("check", "baseline.log", "--no-oom"), "pandas"),
+        (("check", "baseline.log", "--no-oom"), "logscope.differ"),
+        (("check", "baseline.log", "--rules", "rules.toml"), "pandas"),
+    ],
+)
+def test_command_imports_what_it_needs(words: tuple[str, ...], module: str, job: Path) -> None:
+    script = "import atexit, sys; atexit.register(lambda: sys.stderr.write(f'loaded {sys.argv[1] in sys.modules}'))\n"
+    script += "from logscope.cli import run; run(sys.argv[2:])"
+    done = subprocess.run([sys.executable, "-c", script, module, *words], cwd=job, capture_output=True, check=False)
+    assert (0, True) == (done.returncode, done.stderr.endswith(b"loaded False")), done.stderr
+
+
 # -- rules -----------------------------------------------------------------------------------------------------------------------
 
 

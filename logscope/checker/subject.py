@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from logscope.checker.unknown import find_unknown, unknown_in
-from logscope.differ import Difference, Tolerance, diff_launches
 from logscope.explainer import Explanation, Question, explain_launch
 from logscope.gaps import Gap
 from logscope.model import Launch
 from logscope.packs import Packs
+
+if TYPE_CHECKING:
+    from logscope.differ import Difference
 
 
 @dataclass(slots=True)
@@ -51,5 +54,7 @@ class Subject:
     def difference(self) -> Difference | None:
         """What differs from the baselines, None where there are none. Costs pandas."""
         if self._difference is None and self.baselines:
+            from logscope.differ import Tolerance, diff_launches  # most checks need neither it nor pandas
+
             self._difference = diff_launches(self.baselines, self.launch, self.packs, Tolerance())
         return self._difference

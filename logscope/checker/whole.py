@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from logscope.checker.amounts import holds, limit_of
 from logscope.checker.bounds import UNFINISHED
 from logscope.checker.subject import Subject
 from logscope.checker.types import Bound, Judgement, Rule
 from logscope.checker.wording import number_text
-from logscope.differ import Difference
 from logscope.gaps import Gap
 from logscope.model import Pos
 from logscope.rank import Rank, parse_rank
 from logscope.units import Quantity
 from logscope.words import clip, rank_runs
+
+if TYPE_CHECKING:
+    from logscope.differ import Difference
 
 MOST_CHANGES = 4
 

@@ -1,4 +1,7 @@
-"""``logscope baseline``: store launches that worked, to compare with."""
+"""``logscope baseline``: store launches that worked, to compare with.
+
+The checker is imported when a command runs: see ``commands.check``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from typing import Annotated
 
 import typer
 
-from logscope.checker import last_of_each, read_baseline, write_baseline
 from logscope.commands import _shared as shared
 from logscope.errors import UsageError
 from logscope.model import Launch
@@ -55,6 +57,8 @@ def accept(
 
     Example: logscope baseline accept baseline.json run.log
     """
+    from logscope.checker import read_baseline
+
     _refuse_in_ci()
     if baseline.suffix != ".json":
         raise UsageError(f"{baseline} is no stored baseline\n  do: logscope baseline accept BASELINE.json {baseline}")
@@ -80,6 +84,8 @@ def _last_launches(logs: list[str], packs: Packs) -> list[Launch]:
     Raises:
         UsageError: one did not.
     """
+    from logscope.checker import last_of_each
+
     reading = Reading(packs)
     launches = last_of_each(read_launches(logs, reading))
     shared.warn_of_problems(reading, quiet=False)
@@ -101,6 +107,8 @@ def _check_target(path: Path, *, force: bool) -> None:
 
 
 def _store(launches: list[Launch], packs: Packs, path: Path, date: str, kept: Path | None = None) -> None:
+    from logscope.checker import write_baseline
+
     text = write_baseline(launches, packs, date, kept)
     path.write_text(text, encoding="utf-8")
     sys.stderr.write(f"logscope: wrote {path}: {len(launches)} launch{'es' if len(launches) != 1 else ''}\n")

@@ -1,15 +1,16 @@
-"""``logscope check``: assert on a launch, for CI."""
+"""``logscope check``: assert on a launch, for CI.
+
+The checker is imported when a check runs: ``--help`` shows every command, and has no need of it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from logscope.checker import RuleFile, Subject, last_of_each, load_rules, quick_rules, read_baseline
-from logscope.checker import check as check_rules
 from logscope.commands import _shared as shared
 from logscope.commands._actions import write_for_actions
 from logscope.errors import UsageError
@@ -17,7 +18,9 @@ from logscope.model import Launch, Level
 from logscope.packs import Packs
 from logscope.reading import Reading, read_launches
 from logscope.render import find_renderer, renderer_names
-from logscope.report.check import check_report
+
+if TYPE_CHECKING:
+    from logscope.checker import RuleFile
 
 FailOn = Literal["error", "warning", "never"]
 
@@ -66,21 +69,24 @@ def check(
 
     Example: logscope check run.log --rules logscope.toml
     """
+    from logscope import checker
+    from logscope.report.check import check_report
+
     find_renderer(format_name or "text")
     targets = shared.find_targets(out, renderer_names(), logs, force)
     _check_words(fail_on, inconclusive)
     labels = _labels(label)
     packs = shared.packs_with(patterns)
-    file = _rules(rules, quick_rules(ready_within, min_kv_tokens, no_oom=no_oom), packs)
+    file = _rules(rules, checker.quick_rules(ready_within, min_kv_tokens, no_oom=no_oom), packs)
     base = _baselines(baseline, file, packs)
     reading = Reading(packs)
     launches = read_launches(logs, reading)
     shared.warn_of_problems(reading, quiet)
-    last = last_of_each(launches) if launch == "last" else None
+    last = checker.last_of_each(launches) if launch == "last" else None
     chosen = last or [launches[index] for index in shared.choose(len(launches), launch)]
-    subjects = [Subject(each, packs, base, labels) for each in chosen]
+    subjects = [checker.Subject(each, packs, base, labels) for each in chosen]
     level: Level | None = None if fail_on == "never" else "warning" if fail_on == "warning" else "error"
-    checked = check_rules(subjects, file, fail_on=level, lenient=inconclusive == "pass", require_lane=require_lane)
+    checked = checker.check(subjects, file, fail_on=level, lenient=inconclusive == "pass", require_lane=require_lane)
     report = shared.for_sharing(check_report(checked), [*chosen, *base], share=share)
     shared.write_report(report, format_name, targets)
     write_for_actions(report, [format_name or "", *(name for name, _ in targets)])
@@ -119,6 +125,8 @@ def _rules(path: Path | None, quick: RuleFile, packs: Packs) -> RuleFile:
                 "nothing to check\n  do: --rules logscope.toml, or --ready-within 12m, --min-kv-tokens 150k, --no-oom"
             )
         return quick
+    from logscope.checker import load_rules
+
     file = load_rules(path, packs)
     taken = {rule.id for rule in file.rules}  # two of one name would be one in reports
     added = [replace(rule, id=f"{rule.id}-flag") if rule.id in taken else rule for rule in quick.rules]
@@ -127,5 +135,7 @@ def _rules(path: Path | None, quick: RuleFile, packs: Packs) -> RuleFile:
 
 def _baselines(given: list[str] | None, file: RuleFile, packs: Packs) -> list[Launch]:
     """Return the baselines of the command line, else that of the rules file, which is found beside it."""
+    from logscope.checker import read_baseline
+
     beside = [str(Path(file.name).parent / file.baseline)] if file.baseline is not None else []
     return [launch for path in given or beside for launch in read_baseline(path, packs).launches]

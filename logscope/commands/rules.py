@@ -1,4 +1,7 @@
-"""``logscope rules``: write a rules file from launches that worked, and run the tests that rules carry."""
+"""``logscope rules``: write a rules file from launches that worked, and run the tests that rules carry.
+
+The checker is imported when a command runs: see ``commands.check``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from logscope.checker import Subject, last_of_each, learn_rules, load_rules, run_tests
 from logscope.commands import _shared as shared
 from logscope.errors import RulesError, UsageError
 from logscope.packs import Packs
@@ -33,6 +35,8 @@ def learn(
 
     Example: logscope rules learn good1.log good2.log > logscope.toml
     """
+    from logscope.checker import Subject, last_of_each, learn_rules
+
     packs = shared.packs_with(patterns)
     reading = Reading(packs)
     launches = last_of_each(read_launches(logs, reading))
@@ -65,6 +69,8 @@ def run_rule_tests(
 
 def _test_file(path: Path, packs: Packs) -> int:
     """Run the tests of one file, say what came out, and return its exit code; a refused file does not keep others from being tested."""
+    from logscope.checker import load_rules, run_tests
+
     try:
         file = load_rules(path, packs)
     except RulesError as error:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from logscope.checker import Result
 from logscope.model import Level
-from logscope.render._shared import checked_of, summary_of, worst_first
+from logscope.render._check import checked_of, summary_of, worst_first
 from logscope.report import Report
 from logscope.safe import clean
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET  # only writes
 
 from logscope import __version__
 from logscope.checker import Checked, Result
-from logscope.render._shared import checked_of, named_results, summary_of
+from logscope.render._check import checked_of, named_results, summary_of
 from logscope.report import Report
 from logscope.report.check import failure_lines
 from logscope.safe import clean

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from logscope import __version__
 from logscope.checker import Checked, Value
 from logscope.checker.types import Status
-from logscope.render._shared import checked_of, named_results
+from logscope.render._check import checked_of, named_results
 from logscope.report import Report
 from logscope.safe import clean
 from logscope.units import Quantity

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from logscope import __version__
 from logscope.checker import Checked, Result, Rule
-from logscope.render._shared import checked_of, summary_of, worst_first
+from logscope.render._check import checked_of, summary_of, worst_first
 from logscope.report import Report
 from logscope.report.check import failure_lines
 from logscope.safe import clean, json_text

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from logscope.checker import Checked, Result, Value
 from logscope.model import Pos
 from logscope.packs import Place
 from logscope.report.types import Cell, Records, Report, Section, Table, TableRow, Text
 from logscope.safe import map_texts
+
+if TYPE_CHECKING:
+    from logscope.checker import Checked, Result, Value  # only a check needs it
 
 Change = Callable[[str], str]
 
