@@ -154,6 +154,8 @@ CODES = {
         ("baseline.log", "--rules", "against.toml", "--baseline", "other.log"),
         ("cut.log", "--no-oom"),
         ("cut.log", "--rules", "optional.toml"),
+        ("baseline.log", "other.log", "--no-oom"),
+        ("", "--no-oom"),
         ("cut.log", "--rules", "warning.toml"),
         ("car.log", "cut.log", "--rules", "optional-floor.toml"),
         ("baseline.log", "--rules", "lanes.toml", "--require-lane"),
@@ -180,7 +182,8 @@ def test_refused_rules_file_is_told_with_all_its_problems(job: Path) -> None:
 
 def test_log_from_standard_input(job: Path) -> None:
     whole = (job / "baseline.log").read_bytes()
-    assert 0 == logscope("check", "-", "--rules", "rules.toml", cwd=job, stdin=whole).returncode
+    done = logscope("check", "-", "--rules", "rules.toml", cwd=job, stdin=whole)
+    assert (0, "standard input: passed: of 2 rules 2 hold.") == (done.returncode, done.stdout.splitlines()[0])
     assert 3 == logscope("check", "-", "--rules", "rules.toml", cwd=job, stdin=whole[:4000]).returncode
 
 
@@ -221,6 +224,10 @@ def test_labels_and_lanes(job: Path) -> None:
         (
             ("small.log", "--rules", "only-lanes.toml"),
             "small.log: could not be judged: of 2 rules 2 skipped. ready: h200 wants --label gpu=H200.",
+        ),
+        (
+            ("baseline.log", "empty.log", "--no-oom"),
+            "baseline.log: could not be judged: of 1 rules 1 hold. No SGLang launch in empty.log: it is empty.",
         ),
         (
             ("cut.log", "--rules", "optional.toml"),

@@ -15,6 +15,7 @@ from logscope.checker.subject import Subject
 from logscope.checker.types import LEVELS, Checked, Result, Rule, RuleFile, Status, Value
 from logscope.errors import UsageError
 from logscope.model import Launch, Level
+from logscope.reading import shown_name
 
 
 def check(
@@ -24,6 +25,7 @@ def check(
     fail_on: Level | None = "error",
     lenient: bool = False,
     require_lane: bool = False,
+    unread: Sequence[str] = (),
 ) -> Checked:
     """Judge every rule on every launch.
 
@@ -31,9 +33,10 @@ def check(
         fail_on: the least severe level whose broken rules fail the check; None: none does.
         lenient: rules that could not be judged do not fail it either.
         require_lane: rules of lanes could not be judged, and are not skipped, where no lane of the file fits a launch.
+        unread: logs that hold no launch, and why; no rule could be judged on these.
 
     Returns:
-        With exit code 0 (all hold), 1 (a rule is broken) or 3 (a rule could not be judged, or none was on one of the launches).
+        With exit code 0 (all hold), 1 (a rule is broken) or 3 (a rule could not be judged, or none was on one of the logs).
 
     Raises:
         UsageError: a lane is required of rules that have none.
@@ -46,11 +49,13 @@ def check(
     results = [result for found, _ in judged for result in found]
     limit = -1 if fail_on is None else LEVELS[fail_on]
     failing = {result.status for result in results if LEVELS[result.rule.level] <= limit}
-    is_open = "inconclusive" in failing or any(is_unchecked for _, is_unchecked in judged)
+    is_open = "inconclusive" in failing or bool(unread) or any(is_unchecked for _, is_unchecked in judged)
     code = 1 if "fail" in failing else 3 if is_open and fail_on is not None and not lenient else 0
     source = ", ".join(dict.fromkeys(subject.launch.source for subject in subjects))
     properties = _properties([subject.launch for subject in subjects])
-    return Checked(source, rules.name, tuple(results), _verdict(results, source, code), code, properties)
+    return Checked(
+        source, rules.name, tuple(results), _verdict(results, shown_name(source), code, unread), code, properties
+    )
 
 
 def _judge_launch(subject: Subject, rules: RuleFile, *, require_lane: bool) -> tuple[list[Result], bool]:
@@ -76,7 +81,7 @@ _WORDS: Mapping[Status, str] = {
 }
 
 
-def _verdict(results: Sequence[Result], source: str, code: int) -> str:
+def _verdict(results: Sequence[Result], source: str, code: int, unread: Sequence[str]) -> str:
     """Return how many rules came to what, and the worst that did not hold."""
     by_level = sorted(results, key=lambda result: LEVELS[result.rule.level])
     of_status = {status: [result for result in by_level if result.status == status] for status in _WORDS}
@@ -89,6 +94,8 @@ def _verdict(results: Sequence[Result], source: str, code: int) -> str:
         first = of_status["fail"][0]
         cause = f" Likely cause: {first.cause}." if first.cause else ""
         return f"{text} {first.rule.id}: expected {first.expected}, found {first.found}.{cause}"
+    if code == 3 and unread:
+        return f"{text} {unread[0][0].upper()}{unread[0][1:]}."
     if code == 3:
         first = (of_status["inconclusive"] or of_status["skipped"])[0]
         return f"{text} {first.rule.id}: {first.reason}."

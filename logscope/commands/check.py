@@ -86,7 +86,9 @@ def check(
     chosen = last or [launches[index] for index in shared.choose(len(launches), launch)]
     subjects = [checker.Subject(each, packs, base, labels) for each in chosen]
     level: Level | None = None if fail_on == "never" else "warning" if fail_on == "warning" else "error"
-    checked = checker.check(subjects, file, fail_on=level, lenient=inconclusive == "pass", require_lane=require_lane)
+    checked = checker.check(
+        subjects, file, fail_on=level, lenient=inconclusive == "pass", require_lane=require_lane, unread=reading.foreign
+    )
     report = shared.for_sharing(check_report(checked), [*chosen, *base], share=share)
     shared.write_report(report, format_name, targets)
     write_for_actions(report, [format_name or "", *(name for name, _ in targets)])
