@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import (
+    FIXTURES,
     LOGS,
     NO_MEMORY,
     ReadText,
@@ -23,6 +24,7 @@ from conftest import (
 )
 from logscope.checker import Result, Subject, check, learn_rules, read_rules, run_tests
 from logscope.checker.wording import values_text
+from logscope.errors import NoLaunchError
 from logscope.packs import Packs
 from logscope.reading import Reading, read_launches
 from made import Made, log_text
@@ -521,6 +523,49 @@ def test_one_of_several_lanes_is_enough(judge: Judge) -> None:
 def test_lane_that_the_log_cannot_tell_is_not_skipped(judge: Judge) -> None:
     head = "[when.lane]\nargs = { tp_size = 8 }"
     assert "inconclusive" == judge(LANE, log(*rank_lines(), READY), head=head).status
+
+
+# -- cut logs --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", ["baseline", "0.5.23-ok"])
+def test_a_log_that_is_cut_anywhere_is_not_judged(case: str, packs: Packs, tmp_path: Path) -> None:
+    """Of a launch that works no cut passes rules learned from it, and none breaks one: what is missing may yet be said."""
+    whole = FIXTURES / case / "launch.log"
+    rules = read_rules(
+        learn_rules([Subject(read_launches([str(whole)], Reading(packs))[-1], packs)], packs, ""), "l", packs
+    )
+    text = whole.read_text(errors="replace")
+    stop = text.index("The server is fired up")
+    path = tmp_path / "cut.log"
+    codes = []
+    for end in range(200, stop, 397):
+        path.write_text(text[:end])
+        try:
+            launch = read_launches([str(path)], Reading(packs))[-1]
+        except NoLaunchError:
+            continue
+        checked = check([Subject(launch, packs)], rules)
+        assert 3 == checked.exit_code, (end, checked.verdict)
+        codes.append(checked.exit_code)
+    assert len(codes) > 10
+
+
+@pytest.mark.parametrize(
+    ("bound", "status"),
+    [
+        ("== 2", "inconclusive"),
+        (">= 2", "inconclusive"),
+        (">= 1", "pass"),
+        ("<= 1", "inconclusive"),
+        ("< 1", "fail"),
+        ("== 0", "fail"),
+    ],
+)
+def test_ranks_of_a_log_that_is_cut_may_be_more(judge: Judge, bound: str, status: str) -> None:
+    assert (
+        status == judge(f'select = {{ launch = "ranks" }}\nexpect = {{ min = "{bound}" }}', log(*init_lines())).status
+    )
 
 
 # -- learn -----------------------------------------------------------------------------------------------------------------------

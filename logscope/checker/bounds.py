@@ -10,6 +10,7 @@ from logscope.checker.reduce import PER_VALUE, middle, places_of, reduced, same_
 from logscope.checker.select import select_values
 from logscope.checker.subject import Subject
 from logscope.checker.types import Bound, Judgement, Quantifier, Rule, Status, Value
+from logscope.checker.vocabulary import COUNTS
 from logscope.checker.wording import number_text, range_text, values_text
 from logscope.explainer import Question, explain_launch
 from logscope.model import Launch
@@ -87,17 +88,27 @@ def _why_open(rule: Rule, subject: Subject, values: Sequence[Value], base: _Base
         return "the rule compares with a baseline, and there is none"
     if base is not None and not base:
         return "the baseline has no such value"
-    if "count" in bounds and launch.outcome.kind in UNFINISHED and _may_change(bounds["count"], len(values)):
+    if launch.outcome.kind in UNFINISHED and any(_may_grow_past(rule, key, values) for key in bounds):
         return "the log ends before all of them can be there"
     return ""
 
 
-def _may_change(bound: Bound, count: int) -> bool:
+def _may_grow_past(rule: Rule, quantifier: Quantifier, values: Sequence[Value]) -> bool:
+    """Return whether a bound is about how many there are, and more lines can turn what became of it so far."""
+    bound, select = rule.expect.bounds[quantifier], rule.select
+    if quantifier == "count":
+        return _may_change(bound, len(values))
+    if select is None or select.source != "launch" or select.name not in COUNTS:
+        return False
+    return any(_may_change(bound, value.number.value) for value in values if value.number is not None)
+
+
+def _may_change(bound: Bound, count: float) -> bool:
     """Return whether more lines can turn what a count came to so far."""
     limit = limit_of(bound)
     if limit is None:
         return True
-    is_settled = count > limit.value if bound.operator != ">=" else count >= limit.value
+    is_settled = count >= limit.value if bound.operator in (">=", "<") else count > limit.value
     return not is_settled
 
 

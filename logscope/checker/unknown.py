@@ -28,6 +28,8 @@ def unknown_in(name: str, blocks: Iterable[bytes], packs: Packs, nodes: Sequence
     """Return these lines of one log: what ``nodes`` say in it."""
 
     def is_wanted(line: LogLine) -> bool:
+        if not line.whole:  # what is cut may be a line that is known
+            return False
         place = (name, line.origin)
         return any((n.file, n.origin) == place and n.first_line <= line.pos.line <= n.last_line for n in nodes)
 

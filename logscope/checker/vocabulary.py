@@ -21,6 +21,7 @@ LAUNCH_FIELDS: Mapping[str, str] = {
     "outcome": "text", "ended": "text", "cause": "text", "tokens": "tokens", "kv_size": "bytes", "ranks": "", "elapsed": "s",
     "left_free": "bytes", "budget": "bytes", "drift": "",
 }  # fmt: skip
+COUNTS = ("ranks", "drift")  # of a launch: more lines can make them greater
 _TEXTS: Mapping[str, Sequence[str]] = {
     "outcome": get_args(OutcomeKind), "ended": ("", *get_args(Ended)), "cause": ("", *ORDER, LAST),
 }  # fmt: skip
