@@ -32,7 +32,8 @@ from logscope.units import GIB
 from logscope.words import clip
 
 GIVEN = GivenCell(70272)
-NONE_WORKS = "More tensor parallelism, a smaller or quantized model, an fp8 KV cache, or no draft model."
+NONE_WORKS = "Use more tensor parallelism, a smaller or quantized model, or no draft model."
+NONE_BETWEEN = "Use fewer or smaller graphs, smaller chunks, more tensor parallelism, a smaller or quantized model, or no draft model."
 
 
 class Explain(Protocol):
@@ -251,6 +252,16 @@ POOL_OF_0775 = [
     at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 8406, KV size: 0.55 GB"),
     at("10:00:22", "TP0", "Memory pool end. avail mem=21.15 GB"),
 ]
+# at 0.80: 21.71 - 94.04 * 0.20 = 2.90 GiB
+POOL_OF_080 = [
+    at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 44300, KV size: 2.90 GB"),
+    at("10:00:22", "TP0", "Memory pool end. avail mem=18.80 GB"),
+]
+FOREIGN = (
+    "CUDA out of memory. Tried to allocate 2.54 GiB. GPU 0 has a total capacity of 95.58 GiB of which 0.44 GiB is free. Including "
+    "non-PyTorch memory, this process has 75.13 GiB memory in use. Of the allocated memory 74.53 GiB is allocated by PyTorch, and 12.34 MiB is "
+    "reserved by PyTorch but unallocated."
+)
 SMALL_POOL = [
     at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 100000, KV size: 6.54 GB"),
     at("10:00:22", "TP0", "Memory pool end. avail mem=15.14 GB"),
@@ -278,9 +289,9 @@ FULLER_POOL = at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 159269, KV 
 FINDINGS: list[tuple[str, list[str], str, str, list[int], str]] = [
     (
         # 94.035..94.045 before, 94.055 at least after
-        "lines_contradict", [*TOO_SMALL, *load_lines(after="94.06", used="-0.02"), BANNER, NO_MEMORY], "error",
-        "These lines contradict each other: 94.04 GiB are free before the weights, and more, 94.06 GiB, after them. No "
-        "figure is drawn from free memory here.", [2, 3], TWO_SERVERS,
+        "memory_rises", [*TOO_SMALL, *load_lines(after="94.06", used="-0.02"), BANNER, NO_MEMORY], "warning",
+        "Free memory rises while the weights load, from 94.04 GiB to 94.06. No figure is drawn from free memory here.", [2, 3],
+        "Another process released memory, or the device shares that of the host, as GB10 and MI300A do.",
     ),
     (
         # 94.04 - 21.71 - 71.81 = 0.52, 0.505 at least
@@ -417,14 +428,13 @@ FINDINGS: list[tuple[str, list[str], str, str, list[int], str]] = [
         # 1 - 4.005 / 94.035 = 0.9574
         "no_workable_fraction",
         [printed_args(mem_fraction_static=0.9), *load_lines(after="4.00", used="90.04"), BANNER, NO_MEMORY], "error",
-        "No workable mem_fraction_static: the weights alone need more than 0.957; graphs and activations need the rest.", [3, 2],
-        NONE_WORKS,
+        "No workable fraction: the weights alone need 0.958.", [3, 2], NONE_WORKS,
     ),
     (
-        # 2.10 GiB were short of 94.045: 0.78 - 0.0223 = 0.7577
+        # 2.10 GiB were short: 0.78 - 2.10 / 94.04 = 0.7577, and 1 - 21.705 / 94.035 = 0.769
         "no_workable_fraction",
         [printed_args(mem_fraction_static=0.78), *load_lines(), *POOL_OF_078, CAPTURE_OF_078, BANNER, OUT_OF_MEMORY], "error",
-        "No workable mem_fraction_static: the failed allocation needs at most 0.758, the weights need more than 0.769.", [4, 3, 2],
+        "No workable fraction: at 0.769 nothing is left for the KV cache, and 2.11 GiB more are needed than 0.78 leaves.", [3, 2],
         NONE_WORKS,
     ),
     (
@@ -458,10 +468,11 @@ FINDINGS: list[tuple[str, list[str], str, str, list[int], str]] = [
     ),
 ]  # fmt: skip
 NEAR_MISSES: list[tuple[str, str, list[str]]] = [
-    ("lines_contradict", "94.05 may be both", [*TOO_SMALL, *load_lines(after="94.05", used="-0.01"), BANNER, NO_MEMORY]),
+    ("memory_rises", "94.05 may be both", [*TOO_SMALL, *load_lines(after="94.05", used="-0.01"), BANNER, NO_MEMORY]),
     ("lines_contradict", "half a GiB may go between two looks", [*TOO_SMALL, *load_lines(used="71.83"), BANNER, NO_MEMORY]),
     ("lines_contradict", "a pool next to what is free", [printed_args(), *load_lines(), FULLER_POOL]),
-    ("lines_contradict", "a CPU", [printed_args(device="cpu"), *load_lines(after="94.06", used="-0.02")]),
+    ("lines_contradict", "memory may be released", [*TOO_SMALL, *load_lines(after="94.06", used="-0.02"), BANNER, NO_MEMORY]),
+    ("memory_rises", "a CPU", [printed_args(device="cpu"), *load_lines(after="94.06", used="-0.02")]),
     (
         "lines_contradict", "a draft may give memory back",
         [printed_args(), *GOOD, *load_lines("9.85", "11.71", "-1.86", model_type="LlamaForCausalLMEagle")],
@@ -609,12 +620,25 @@ def test_findings_stand_in_order_of_weight(explain: Explain) -> None:
 
 
 def test_no_figure_is_drawn_from_lines_that_contradict_each_other(explain: Explain) -> None:
-    (found,) = explain(*TOO_SMALL, *load_lines(after="95.00", used="-0.96"), BANNER, NO_MEMORY)
+    (found,) = explain(*TOO_SMALL, *load_lines(used="71.33"), BANNER, NO_MEMORY)
     assert said(found).startswith(
-        "These lines contradict each other: 94.04 GiB are free before the weights, and more, 95.00 GiB, after them "
-        "(line 2 and line 3). No figure is drawn from free memory here. Failed"
+        "These lines contradict each other: 94.04 GiB free before the weights and 21.71 after them are not the 71.33 GiB that they "
+        "are said to take (line 2 and line 3). No figure is drawn from free memory here. Failed"
     )
     assert said(found).endswith("Raise --mem-fraction-static; by how much is not in this log.")
+    assert_no_figures(found)
+
+
+def test_memory_that_rises_comes_after_the_outcome_and_gives_no_figures(explain: Explain) -> None:
+    (found,) = explain(*TOO_SMALL, *load_lines(after="95.00", used="-0.96"), BANNER, NO_MEMORY)
+    assert said(found) == (
+        "failed after 9 min 40 s: not enough memory for the KV cache (line 5). Raise --mem-fraction-static; by how much is not in "
+        "this log."
+    )
+    assert_no_figures(found)
+
+
+def assert_no_figures(found: Explanation) -> None:
     sizing = found.sizing
     assert (None, None, None) == (sizing.rest, sizing.fraction.minimum, sizing.fraction.implied)
     assert (None, (), ()) == (found.suggested, found.offers, found.budget)
@@ -650,19 +674,90 @@ def test_two_launches_show_that_nothing_lies_between(explain: Explain) -> None:
     assert finding(first, "no_workable_fraction") is None
     found = finding(second, "no_workable_fraction")
     assert found is not None
-    sentence = "No workable mem_fraction_static: 0.775 runs out of memory after the pool, and more than 0.769 is needed for the weights."
-    assert ("error", sentence, NONE_WORKS) == (found.level, found.sentence, found.remedy)
-    assert second.verdict.endswith(f" {sentence} {NONE_WORKS}")
-    assert "Raise" not in second.verdict
-    assert second.suggested is None
-    assert "suggested" not in [offer.why for offer in second.offers]
+    sentence = (
+        "No workable fraction: 0.775 ran out of memory in launch 1 of this log, and the weights alone need 0.770."
+    )
+    assert ("error", sentence, NONE_BETWEEN, [8, 12, 11]) == (
+        found.level,
+        found.sentence,
+        found.remedy,
+        [pos.line for pos in found.evidence],
+    )
+    assert second.verdict.endswith(f"(line 14). {sentence} {NONE_BETWEEN}")
+    assert (None, None, ()) == (second.direction, second.suggested, second.offers)
+    assert second.diagnosis is not None and "not_enough_memory" == second.diagnosis.cause
+
+
+def test_a_fraction_that_ran_out_before_bounds_what_is_suggested(explain: Explain) -> None:
+    """Half way from 0.770 to 0.80 is 0.785; alone the launch would be told 0.81. Round values from 0.80 on are no offers."""
+    first, second = explain(*attempts(0.80, POOL_OF_080))
+    assert ["lower", "raise"] == [each.direction for each in (first, second)]
+    assert 0.78 == second.suggested
+    assert second.verdict.endswith(
+        "Raise --mem-fraction-static to 0.78, which leaves 1.02 GiB for the KV cache, about 16,000 tokens; 0.770 is the least that "
+        "starts. 0.8 ran out of memory in launch 1 of this log: mem_fraction_static has to stay below it."
+    )
+    assert [0.76, 0.77, 0.78] == [offer.grant.fraction for offer in second.offers]
+    bound = finding(second, "runs_out_above")
+    assert bound is not None
+    assert ("note", [8]) == (bound.level, [pos.line for pos in bound.evidence])
+    (alone,) = explain(*attempts(0.80, POOL_OF_080)[9:])
+    assert (0.81, None) == (alone.suggested, finding(alone, "runs_out_above"))
+
+
+def test_another_try_tells_bytes_per_token(explain: Explain) -> None:
+    _, second = explain(*attempts(0.80, POOL_OF_080))
+    assert second.sizing.cell is not None and "other launch" == second.sizing.cell.source
+    assert {"by the other launch"} == {term.formula for term in second.budget if term.name == "bytes per token"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("tp_size=1", "tp_size=2"), ("/models/m'", "/models/other'"), ("server_args=", "no_args=")],
+    ids=["tp_size", "model", "no arguments"],
+)
+def test_a_launch_of_other_arguments_bounds_nothing(change: tuple[str, str], explain: Explain) -> None:
+    lines = attempts(0.80, POOL_OF_080)
+    first = next(number for number, line in enumerate(lines) if "server_args" in line)
+    lines[first] = lines[first].replace(*change)
+    second = explain(*lines)[-1]
+    assert (0.81, None, None) == (second.suggested, finding(second, "runs_out_above"), second.sizing.cell)
+
+
+def test_what_another_process_took_or_a_cap_set_bounds_nothing(explain: Explain) -> None:
+    foreign = [line.replace("CUDA out of memory.", FOREIGN) for line in attempts(0.80, POOL_OF_080)]
+    capped = [line.replace("tp_size=1", "tp_size=1, max_total_tokens=44300") for line in attempts(0.80, POOL_OF_080)]
+    for lines in (foreign, capped):
+        first, second = explain(*lines)
+        assert first.diagnosis is not None and "oom_graph_capture" == first.diagnosis.cause
+        assert (0.81, None) == (second.suggested, finding(second, "runs_out_above"))
 
 
 def test_two_launches_with_room_between_show_no_such_thing(explain: Explain) -> None:
     explanations = explain(*attempts(0.88, pool_lines()))
     assert ["lower", "raise"] == [each.direction for each in explanations]
     assert [None, None] == [finding(each, "no_workable_fraction") for each in explanations]
-    assert explanations[1].suggested is not None
+    assert 0.81 == explanations[1].suggested
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        ([printed_args(mem_fraction_static=0.9), *load_lines(after="4.00", used="90.04"), BANNER, NO_MEMORY], "not_enough_memory"),
+        (
+            [printed_args(mem_fraction_static=0.78), *load_lines(), *POOL_OF_078, CAPTURE_OF_078, BANNER, OUT_OF_MEMORY],
+            "oom_graph_capture",
+        ),
+    ],
+)  # fmt: skip
+def test_where_no_fraction_works_none_is_suggested_in_any_direction(
+    lines: list[str], cause: str, explain: Explain
+) -> None:
+    (found,) = explain(*lines)
+    assert found.diagnosis is not None and cause == found.diagnosis.cause
+    assert (None, None, ()) == (found.direction, found.suggested, found.offers)
+    assert 1 == found.verdict.count("No workable fraction: ")
+    assert found.verdict.endswith(NONE_WORKS)
 
 
 # -- claims ----------------------------------------------------------------------------------------------------------------------

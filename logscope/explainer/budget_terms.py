@@ -51,7 +51,7 @@ def _cell_source(sizing: Sizing) -> str:
 def offers(launch: Launch, sizing: Sizing, suggested: float | None, direction: Direction | None) -> Iterator[Offer]:
     """Yield what may be set, in order of the fraction: what is in force, the least that starts, and round values.
 
-    Only lower ones where memory ran out beside the pool, only higher ones where nothing was left for it.
+    Only lower ones where memory ran out beside the pool, only higher ones where nothing was left for it; none that ran out before.
     """
     now, minimum = fraction_used(sizing), sizing.fraction.minimum
     if now is None or minimum is None:
@@ -62,6 +62,8 @@ def offers(launch: Launch, sizing: Sizing, suggested: float | None, direction: D
     if suggested is not None:
         values.setdefault(suggested, "suggested")
     for value in ROUND_VALUES:
+        if sizing.run_out is not None and direction == "raise" and value >= sizing.run_out.fraction:
+            continue
         is_wanted = value > now if direction == "raise" else abs(value - now) < NEAR and not (direction and value > now)
         if is_wanted and value > minimum.high and value not in values and len(values) < MOST_OFFERS:
             values[value] = ""

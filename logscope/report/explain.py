@@ -147,7 +147,7 @@ def _offer_table(title: str, offers: Sequence[Offer]) -> Table:
 
 def _finding_lines(each: Explanation) -> Iterator[str]:
     for finding in each.findings:
-        if finding.id in (*IN_VERDICT, "no_workable_fraction"):
+        if finding.id in IN_VERDICT:
             continue  # the verdict says it
         where = _places(finding.evidence, each.launch)
         more = ", ..." if len(finding.evidence) > MOST_PLACES else ""
