@@ -259,8 +259,8 @@ POOL_OF_080 = [
 ]
 FOREIGN = (
     "CUDA out of memory. Tried to allocate 2.54 GiB. GPU 0 has a total capacity of 95.58 GiB of which 0.44 GiB is free. Including "
-    "non-PyTorch memory, this process has 75.13 GiB memory in use. Of the allocated memory 74.53 GiB is allocated by PyTorch, and 12.34 MiB is "
-    "reserved by PyTorch but unallocated."
+    "non-PyTorch memory, this process has 75.13 GiB memory in use. Of the allocated memory 74.53 GiB is allocated by PyTorch, and 12.34 "
+    "MiB is reserved by PyTorch but unallocated."
 )
 SMALL_POOL = [
     at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 100000, KV size: 6.54 GB"),
@@ -605,6 +605,29 @@ def test_the_rate_of_a_slow_load_is_that_of_a_rank_and_of_all(
     ) == found.sentence
 
 
+@pytest.mark.parametrize(
+    ("tags", "remedy"),
+    [(["TP0"], ""), (["TP0", "TP1"], "Look at the network between ranks, and at the slowest of them to arrive.")],
+)
+def test_a_single_rank_is_not_told_to_look_at_another(tags: list[str], remedy: str, explain: Explain) -> None:
+    begin = [at("10:00:01", tag, "Init torch distributed begin.") for tag in tags]
+    end = [at("10:03:05", tag, "Init torch distributed ends. elapsed=184.02 s, mem usage=0.64 GB") for tag in tags]
+    found = finding(explain(printed_args(), *begin, *end)[0], "slow_phase")
+    assert found is not None
+    assert ("Distributed init takes 184 s", remedy) == (found.sentence.partition(" of ")[0], found.remedy)
+
+
+@pytest.mark.parametrize(
+    ("died", "behind"), [("TP0", None), ("TP1", "TP0 was still in load weights; TP1 got through load weights.")]
+)
+def test_the_rank_that_died_is_not_still_in_its_phase(died: str, behind: str | None, explain: Explain) -> None:
+    first, second = load_lines()[:1], load_lines(tag="TP1")
+    death = at("10:00:21", died, "Scheduler hit an exception: Traceback (most recent call last):")
+    (found,) = explain(printed_args(tp_size=2), *first, *second, death, "ValueError: no such shape", SIGQUIT)
+    said = finding(found, "ranks_behind")
+    assert behind == (said.sentence if said else None)
+
+
 def test_time_without_a_line_is_said_without_a_phase(explain: Explain) -> None:
     found = finding(explain(printed_args(), *GOOD, FIRED_UP)[0], "slow_phase")
     assert found is not None
@@ -789,7 +812,6 @@ CLAIMS: list[tuple[list[str], str, ArgValue, str, str]] = [
         "mem_fraction_static 0.55 is not what ran: it was 0.88.",
     ),
     (load_lines(), "mem_fraction_static", 0.55, "claim_open", "Whether mem_fraction_static 0.55 ran cannot be told from this log."),
-    (STANDS, "mem_fraction_static", "high", "claim_open", "mem_fraction_static=high is no number: nothing is claimed."),
     (STANDS, "tp_size", 8, "claim_refuted", "tp_size=8 is not what ran: it was 1."),
     (STANDS, "tp_size", 1, "claim_confirmed", "tp_size=1 is in force, as claimed."),
     (STANDS, "dp_size", 2, "claim_open", "dp_size=2 is claimed; what is in force is not in this log."),
@@ -814,6 +836,22 @@ def test_the_sentence_after_a_claim_begins_with_a_capital(explain: Explain) -> N
 
 
 # -- what-ifs --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", ["nan", "high", 1.5, 1, 0, -1, True, None])
+def test_a_claim_that_is_no_fraction_is_refused(value: ArgValue) -> None:
+    with pytest.raises(UsageError, match=r"is no fraction\n  do: give a number between 0 and 1"):
+        check_question(Question(claims={"mem_fraction_static": value}))
+
+
+@pytest.mark.parametrize(("cap", "remark", "tokens"), [(159000, "capped", 159000), (900000, "more than fits", 159400)])
+def test_a_cap_beyond_the_memory_is_marked(cap: int, remark: str, tokens: int, explain: Explain) -> None:
+    """The memory holds 159,400: 10.425 GiB + 0.01 over 70,214 bytes."""
+    (found,) = explain(*STANDS, what_if={"max_total_tokens": cap})
+    (answer,) = found.answers
+    assert answer.grant.tokens is not None
+    assert remark == answer.why
+    assert tokens == pytest.approx(answer.grant.tokens.high, rel=0.002)
 
 
 def test_what_ifs_are_answered_alone_and_together(explain: Explain) -> None:

@@ -19,7 +19,8 @@ def find(subject: Subject) -> Iterator[Finding]:
     """Yield the findings about the fraction, and about claims of any argument."""
     yield from _contradicting_lines(subject)
     for name, value in subject.question.claims.items():
-        yield _claimed_fraction(subject, value) if name == FLAG else _claimed(subject, name, value)
+        is_fraction = name == FLAG and isinstance(value, (int, float))
+        yield _claimed_fraction(subject, float(str(value))) if is_fraction else _claimed(subject, name, value)
     yield from _typed(subject)
     yield from _contradiction(subject)
     yield from _profiles(subject)
@@ -63,12 +64,9 @@ def _claimed(subject: Subject, name: str, value: ArgValue) -> Finding:
     )
 
 
-def _claimed_fraction(subject: Subject, value: ArgValue) -> Finding:
+def _claimed_fraction(subject: Subject, claimed: float) -> Finding:
     """Judge a claimed fraction: by what the pools imply, else by whether any memory would have been left, else by the arguments."""
-    claimed = float(value) if isinstance(value, (int, float)) else None
     fraction = subject.sizing.fraction
-    if claimed is None:
-        return Finding("claim_open", "note", f"{FLAG}={arg_text(value)} is no number: nothing is claimed.")
     if fraction.implied is not None and claimed < fraction.implied.low - EXACT:
         return _refuted(subject, claimed)
     slack = fraction.slack or 0.0

@@ -39,10 +39,13 @@ def find(subject: Subject) -> Iterator[Finding]:
     if longest.phase == GAP:
         sentence = f"{took}{of_all} pass without a line of any phase: {inside_a_sentence(title.strip('()'))}."
     places = tuple(event.pos for event in (longest.begin, longest.end) if event is not None)
-    remedy = (
-        REMEDIES.get(longest.phase, "") if subject.diagnosis is None else ""
-    )  # a launch that died has another to mend
-    yield Finding("slow_phase", "note", sentence, places, remedy)
+    yield Finding("slow_phase", "note", sentence, places, _remedy(subject, longest.phase))
+
+
+def _remedy(subject: Subject, phase: str) -> str:
+    """Return what to mend; nothing for a launch that died, which has another thing to mend, or whose only rank waits for no other."""
+    is_alone = phase == "init_torch_distributed" and len(subject.launch.ranks) < 2
+    return "" if subject.diagnosis is not None or is_alone else REMEDIES.get(phase, "")
 
 
 def _whole(subject: Subject) -> float | None:
