@@ -410,7 +410,7 @@ def test_its_neighbours_are_modelled(lines: list[str], sized: Size) -> None:
 def test_a_cpu_gets_a_note_beside_its_figures(sized: Size) -> None:
     sizing = sized(printed_args(device="cpu"), *GOOD)
     assert (
-        "free memory is that of the host here, which other processes change at any time: figures are no proof",
+        "the device shares memory with the host, where other processes take and give at any time: these figures are estimates",
     ) == sizing.notes
     assert sizing.fraction.implied is not None
 

@@ -110,13 +110,21 @@ def _context(subject: Subject) -> Iterator[Finding]:
             "warning",
             sentence,
             places,
-            f"--context-length {count} or less, or more memory.",
+            f"Set --context-length {count} or less, or give the KV cache more memory.",
         )
         return
-    fit = requests_that_fit(count, int(context))
+    fit, most = requests_that_fit(count, int(context)), _most_running(subject)
     what = "request of the full context length fits" if fit == 1 else "requests of the full context length fit"
-    sentence = f"{count_text(fit)} {what} at once ({count_text(int(context))} tokens each)."
+    bound = f"; max_running_requests lets {count_text(most)} run" if most is not None and most < fit else ""
+    sentence = f"{count_text(fit)} {what} at once ({count_text(int(context))} tokens each){bound}."
     yield Finding("requests_that_fit", "note", sentence, places)
+
+
+def _most_running(subject: Subject) -> int | None:
+    """Return how many requests may run at once, as a line prints it, else as the arguments say."""
+    said = [q.value for event in subject.launch.events if (q := event.quantity("max_running_requests")) is not None]
+    most = min(said) if said else arg_number(subject.launch.args.values, "max_running_requests")
+    return int(most) if most is not None and most > 0 else None
 
 
 def _idle(subject: Subject) -> Iterator[Finding]:
@@ -132,8 +140,8 @@ def _idle(subject: Subject) -> Iterator[Finding]:
     buys = f" = {tokens_text(worth)} tokens" if worth else ""
     now = fraction_used(sizing)
     sentence = (
-        f"{gib_text(least.amount)} GiB{subject.per_rank} are free when all stands; what activations take under load is not in this log. "
-        f"Each 0.01 of mem_fraction_static (now {flag_text(now or 0)}) is {gib_text(step)} GiB{buys}."
+        f"{gib_text(least.amount)} GiB{subject.per_rank} are still free when the server is ready; what requests take of it is not in "
+        f"this log. Each 0.01 of mem_fraction_static (now {flag_text(now or 0)}) is {gib_text(step)} GiB{buys}."
     )
     yield Finding("idle_memory", "note", sentence, (least.pos,))
 

@@ -54,7 +54,8 @@ def _outcome(subject: Subject, none_works: Finding | None) -> Iterator[str]:
     if diagnosis is not None:
         yield from _failed(subject, diagnosis, none_works)
     elif kind == "ready":
-        yield ready_sentence(launch, subject.packs) + _bound(subject.sizing)
+        ready = ready_text(launch, subject.packs)
+        yield ready + _bound(subject.sizing) + ready_sentence(launch, subject.packs).removeprefix(ready)
     elif kind == "cut":
         figures = _figures(subject.sizing)
         yield figures or cut_sentence(launch, subject.packs)

@@ -9,6 +9,7 @@ from logscope.explainer._subject import Subject
 from logscope.explainer._types import Offer, Question
 from logscope.explainer.likeness import ELEMENT_BYTES, printed_dtype
 from logscope.frames import arg_text
+from logscope.model import Finding
 from logscope.server_args import ArgValue
 from logscope.sizing import Grant, WhatIf, grant_for
 from logscope.sizing.fraction import FLAG
@@ -53,6 +54,17 @@ def answers_to(subject: Subject) -> Iterator[Offer]:
         yield from _answer(subject, {name: value})
     if len(asked) > 1:
         yield from _answer(subject, asked)
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Yield that a what-if has no answer, where the log lacks what it rests on."""
+    if subject.question.what_if and not any(answers_to(subject)):
+        names = " and ".join(subject.question.what_if)
+        sentence = (
+            f"What another {names} would give cannot be told: it rests on free memory before and after the weights, and on "
+            f"{FLAG}, and not all of them are in this log."
+        )
+        yield Finding("what_if_open", "warning", sentence)
 
 
 def _answer(subject: Subject, change: Mapping[str, ArgValue]) -> Iterator[Offer]:

@@ -88,7 +88,7 @@ def _least_of(ranks: Sequence[RankSizing], profiles: Sequence[Event]) -> tuple[S
     return _profiled(profiles, "profile_avail_bytes", avail), _profiled(profiles, "total_bytes", total)
 
 
-_SHARED = "free memory is that of the host here, which other processes change at any time: figures are no proof"
+_SHARED = "the device shares memory with the host, where other processes take and give at any time: these figures are estimates"
 
 
 def _least(stated: Sequence[Stated | None]) -> Stated | None:
