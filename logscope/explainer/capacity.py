@@ -50,8 +50,9 @@ def _limiting_rank(subject: Subject) -> Iterator[Finding]:
         return
     cost = tokens_for(subject, exact((apart.low + apart.high) / 2))
     price = f": that costs every rank about {count_text(round(cost.low, -3) or cost.low)} tokens" if cost else ""
+    verb = "has" if len(sizing.limiting) == 1 else "have"
     sentence = (
-        f"{subject.names(sizing.limiting)} has the least memory for the KV cache, {gib_text(own.avail.amount)} GiB, "
+        f"{subject.names(sizing.limiting)} {verb} the least memory for the KV cache, {gib_text(own.avail.amount)} GiB, "
         f"{gib_text(apart)} GiB less than the next{price}. {_why_less(subject)}"
     )
     ordinary = apart.high <= ORDINARY_SKEW

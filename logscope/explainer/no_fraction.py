@@ -29,7 +29,9 @@ def find(subject: Subject) -> Iterator[Finding]:
         return
     said = _SAID.search(diagnosis.remedy)
     if said is not None:
-        yield Finding(ID, "error", f"{NONE_WORKS}: {said['why']}.", _budget_places(subject), said["remedy"])
+        yield Finding(
+            "no_workable_fraction", "error", f"{NONE_WORKS}: {said['why']}.", _budget_places(subject), said["remedy"]
+        )
         return
     minimum = subject.sizing.fraction.minimum
     if run_out is None or minimum is None or diagnosis.direction != "raise":
@@ -37,7 +39,9 @@ def find(subject: Subject) -> Iterator[Finding]:
     what = f"{run_out.fraction:.4g} ran out of memory in launch {run_out.launch} of this log"
     if suggested_fraction(subject.launch, subject.sizing) is None:
         why = f"{what}, and the weights alone need {least_viable(minimum.high):.3f}"
-        yield Finding(ID, "error", f"{NONE_WORKS}: {why}.", (run_out.pos, *_budget_places(subject)), _REMEDY)
+        yield Finding(
+            "no_workable_fraction", "error", f"{NONE_WORKS}: {why}.", (run_out.pos, *_budget_places(subject)), _REMEDY
+        )
     else:
         yield Finding("runs_out_above", "note", f"{what}: {FLAG} has to stay below it.", (run_out.pos,))
 

@@ -79,7 +79,8 @@ def _behind(subject: Subject) -> Iterator[Finding]:
     if subject.diagnosis is not None and (len(slow) > len(ahead) or died.issuperset(slow)):
         return  # one rank said more before all died, or the ranks that died got no further: nobody is behind
     row, other = last[slow[0]], last[ahead[-1]]
-    state = "is still in" if subject.diagnosis is None else "was still in"
+    many, dead = len(slow) > 1, subject.diagnosis is not None
+    state = f"{('were' if many else 'was') if dead else ('are' if many else 'is')} still in"
     what = f"{state if row.is_open else 'got no further than'} {inside_a_sentence(phase_title(row, subject.packs))}"
     lead = f"{subject.names(ahead)} {'got to' if other.is_open else 'got through'} {inside_a_sentence(phase_title(other, subject.packs))}"
     places = tuple(event.pos for event in (_last_event(row), _last_event(other)) if event is not None)
