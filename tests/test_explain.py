@@ -636,6 +636,49 @@ def test_the_rank_that_died_is_not_still_in_its_phase(died: str, behind: str | N
     assert behind == (said.sentence if said else None)
 
 
+def ranks_apart(first: str, second: str, **args: object) -> list[str]:
+    """Return two ranks, the second with 2.60 GiB less for its pool."""
+    loads = [*load_lines(tag=first), *load_lines(after="19.11", used="74.93", tag=second)]
+    pools = [*pool_lines(tag=first), *pool_lines(after="8.69", tag=second)]
+    return [printed_args(mem_fraction_static=0.88, context_length=16384, **args), *loads, *pools, READY_SOON]
+
+
+@pytest.mark.parametrize(
+    ("tags", "args", "why"),
+    [
+        (("PP0", "PP1"), {"pp_size": 2}, "It was level before the weights: its pipeline stage holds more of them."),
+        (
+            ("DP0 TP0", "DP1 TP1"),
+            {"dp_size": 2, "tp_size": 2, "enable_dp_attention": True},
+            "It was level before the weights: its share of the weights is larger (embeddings, replicated modules).",
+        ),
+        (("DP0 TP0", "DP1 TP0"), {"dp_size": 2}, None),  # replicas: the one costs the other nothing
+    ],
+    ids=["stages", "DP attention", "replicas"],
+)
+def test_a_rank_is_compared_with_those_that_share_its_budget(
+    tags: tuple[str, str], args: dict[str, object], why: str | None, explain: Explain
+) -> None:
+    found = finding(explain(*ranks_apart(*tags, **args))[0], "limiting_rank")
+    assert why == (found.sentence.partition("tokens. ")[2] if found else None)
+
+
+def test_requests_of_replicas_fit_on_each(explain: Explain) -> None:
+    (found,) = explain(*ranks_apart("DP0 TP0", "DP1 TP0", dp_size=2))
+    said = finding(found, "requests_that_fit")
+    assert said is not None
+    assert "9 requests of the full context length fit at once on each replica (16,384 tokens each)." == said.sentence
+
+
+def test_what_is_free_is_the_least_where_ranks_differ(explain: Explain) -> None:
+    second = [*load_lines(after="25.71", used="68.33", tag="TP1"), *pool_lines(after="15.26", tag="TP1")]
+    lines = by_turns([*load_lines(), *pool_lines()], second)
+    (found,) = explain(printed_args(mem_fraction_static=0.88, tp_size=2), *lines, READY_SOON)
+    said = finding(found, "idle_memory")
+    assert said is not None
+    assert said.sentence.startswith("At least 11.26 GiB per rank are still free when the server is ready;")
+
+
 def test_time_without_a_line_is_said_without_a_phase(explain: Explain) -> None:
     found = finding(explain(printed_args(), *GOOD, FIRED_UP)[0], "slow_phase")
     assert found is not None

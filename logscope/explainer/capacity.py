@@ -8,7 +8,7 @@ from logscope.amounts import flag_text, gib_text, tokens_text
 from logscope.budget import Interval, exact, requests_that_fit
 from logscope.explainer._subject import Subject
 from logscope.model import Finding
-from logscope.server_args import arg_number
+from logscope.server_args import arg_count, arg_number
 from logscope.sizing import KV_CACHE, STATES, WhatIf, fraction_used, grant_for
 from logscope.units import GIB, Quantity, count_text, gib
 
@@ -39,7 +39,8 @@ def tokens_for(subject: Subject, amount: Interval) -> Interval | None:
 
 def _limiting_rank(subject: Subject) -> Iterator[Finding]:
     sizing = subject.sizing
-    known = [each for each in sizing.ranks if each.avail is not None]
+    replica = _replica_of(subject)
+    known = [each for each in sizing.ranks if each.avail is not None and (replica is None or each.rank.dp == replica)]
     others = [each.avail for each in known if each.rank not in sizing.limiting and each.avail is not None]
     own = subject.limiting
     if not others or own is None or own.avail is None:
@@ -49,7 +50,8 @@ def _limiting_rank(subject: Subject) -> Iterator[Finding]:
     if apart.low <= 0:
         return
     cost = tokens_for(subject, exact((apart.low + apart.high) / 2))
-    price = f": that costs every rank about {count_text(round(cost.low, -3) or cost.low)} tokens" if cost else ""
+    whose = " of its replica" if replica is not None else ""
+    price = f": that costs every rank{whose} about {count_text(round(cost.low, -3) or cost.low)} tokens" if cost else ""
     verb = "has" if len(sizing.limiting) == 1 else "have"
     sentence = (
         f"{subject.names(sizing.limiting)} {verb} the least memory for the KV cache, {gib_text(own.avail.amount)} GiB, "
@@ -57,6 +59,14 @@ def _limiting_rank(subject: Subject) -> Iterator[Finding]:
     )
     ordinary = apart.high <= ORDINARY_SKEW
     yield Finding("limiting_rank", "note" if ordinary else "warning", sentence.strip(), (own.avail.pos, following.pos))
+
+
+def _replica_of(subject: Subject) -> int | None:
+    """Return the replica of the limiting rank, where DP is replicas of the model: each sizes its pool by its own ranks alone."""
+    values = subject.launch.args.values
+    if arg_count(values, "dp_size") < 2 or values.get("enable_dp_attention") is True or not subject.sizing.limiting:
+        return None
+    return subject.sizing.limiting[0].dp
 
 
 def _why_less(subject: Subject) -> str:
@@ -70,6 +80,8 @@ def _why_less(subject: Subject) -> str:
         return (
             f"It had {gib(behind)} GiB less before the weights already: another process on its GPU, or a smaller card."
         )
+    if len({each.rank.pp for each in subject.sizing.ranks}) > 1:
+        return "It was level before the weights: its pipeline stage holds more of them."
     return "It was level before the weights: its share of the weights is larger (embeddings, replicated modules)."
 
 
@@ -117,7 +129,8 @@ def _context(subject: Subject) -> Iterator[Finding]:
     fit, most = requests_that_fit(count, int(context)), _most_running(subject)
     what = "request of the full context length fits" if fit == 1 else "requests of the full context length fit"
     bound = f"; max_running_requests lets {count_text(most)} run" if most is not None and most < fit else ""
-    sentence = f"{count_text(fit)} {what} at once ({count_text(int(context))} tokens each){bound}."
+    each = " on each replica" if arg_count(subject.launch.args.values, "dp_size") > 1 else ""
+    sentence = f"{count_text(fit)} {what} at once{each} ({count_text(int(context))} tokens each){bound}."
     yield Finding("requests_that_fit", "note", sentence, places)
 
 
@@ -140,8 +153,9 @@ def _idle(subject: Subject) -> Iterator[Finding]:
     worth = tokens_for(subject, step)
     buys = f" = {tokens_text(worth)} tokens" if worth else ""
     now = fraction_used(sizing)
+    lead = "" if all(each.amount.meets(least.amount) for each in last) else "At least "
     sentence = (
-        f"{gib_text(least.amount)} GiB{subject.per_rank} are still free when the server is ready; what requests take of it is not in "
+        f"{lead}{gib_text(least.amount)} GiB{subject.per_rank} are still free when the server is ready; what requests take of it is not in "
         f"this log. Each 0.01 of mem_fraction_static (now {flag_text(now or 0)}) is {gib_text(step)} GiB{buys}."
     )
     yield Finding("idle_memory", "note", sentence, (least.pos,))
