@@ -13,10 +13,10 @@ from typing import Annotated
 import typer
 
 from logscope.commands import _shared as shared
+from logscope.commands._worked import launches_that_worked
 from logscope.errors import UsageError
 from logscope.model import Launch
 from logscope.packs import Packs
-from logscope.reading import Reading, read_launches
 
 baseline_app = typer.Typer(help="Store launches that worked.", no_args_is_help=True, pretty_exceptions_enable=False)
 Date = Annotated[str, typer.Option("--date", metavar="TEXT", help="Noted in the file; logscope looks at no clock.")]
@@ -42,7 +42,7 @@ def write(
     _refuse_in_ci()
     packs = shared.packs_with(patterns)
     _check_target(out, force=force)
-    _store(_last_launches(logs, packs), packs, out, date)
+    _store(launches_that_worked(logs, packs, "no baseline"), packs, out, date)
 
 
 @baseline_app.command()
@@ -64,7 +64,7 @@ def accept(
         raise UsageError(f"{baseline} is no stored baseline\n  do: logscope baseline accept BASELINE.json {baseline}")
     packs = shared.packs_with(patterns)
     read_baseline(str(baseline), packs)  # refuse what is no baseline before anything is written
-    _store(_last_launches(logs, packs), packs, baseline, date, baseline if add else None)
+    _store(launches_that_worked(logs, packs, "no baseline"), packs, baseline, date, baseline if add else None)
 
 
 def _refuse_in_ci() -> None:
@@ -76,25 +76,6 @@ def _refuse_in_ci() -> None:
     if os.environ.get("CI", "").lower() not in ("", "0", "false", "no"):
         what = "a baseline is written and accepted by a person, not by CI"
         raise UsageError(f"{what}\n  do: run it on your own machine, and commit the file")
-
-
-def _last_launches(logs: list[str], packs: Packs) -> list[Launch]:
-    """Return the last launch of each log; it has to have become ready. Logs of the nodes of one launch are one.
-
-    Raises:
-        UsageError: one did not.
-    """
-    from logscope.checker import last_of_each
-
-    reading = Reading(packs)
-    launches = last_of_each(read_launches(logs, reading))
-    shared.warn_of_problems(reading, quiet=False)
-    failed = [launch.source for launch in launches if launch.outcome.kind != "ready"]
-    if failed:
-        raise UsageError(
-            f"{', '.join(failed)} did not become ready: no baseline\n  do: give logs of launches that worked"
-        )
-    return launches
 
 
 def _check_target(path: Path, *, force: bool) -> None:

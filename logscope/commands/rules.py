@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 
 from logscope.commands import _shared as shared
-from logscope.errors import RulesError, UsageError
+from logscope.commands._worked import launches_that_worked
+from logscope.errors import RulesError
 from logscope.packs import Packs
-from logscope.reading import Reading, read_launches
 from logscope.safe import clean_lines
 
 rules_app = typer.Typer(help="Write and test rules files.", no_args_is_help=True, pretty_exceptions_enable=False)
@@ -35,17 +35,10 @@ def learn(
 
     Example: logscope rules learn good1.log good2.log > logscope.toml
     """
-    from logscope.checker import Subject, last_of_each, learn_rules
+    from logscope.checker import Subject, learn_rules
 
     packs = shared.packs_with(patterns)
-    reading = Reading(packs)
-    launches = last_of_each(read_launches(logs, reading))
-    shared.warn_of_problems(reading, quiet=False)
-    failed = [launch.source for launch in launches if launch.outcome.kind != "ready"]
-    if failed:
-        raise UsageError(
-            f"{', '.join(failed)} did not become ready: nothing is to be learned from it\n  do: give logs of launches that worked"
-        )
+    launches = launches_that_worked(logs, packs, "nothing is to be learned from it")
     subjects = [Subject(launch, packs) for launch in launches]
     text = learn_rules(subjects, packs, date)
     with shared.open_pipe():
