@@ -81,9 +81,13 @@ def explain(
         reading = Reading(shared.packs_with(patterns), silence_s=silence, on_read=bar.advance)
         launches = read_launches(logs, reading)
     shared.warn_of_problems(reading, quiet)
-    chosen = [launches[index] for index in shared.choose(len(launches), launch)]
+    wanted = shared.choose(len(launches), launch)
+    chosen = [launches[index] for index in wanted]
     source = hints.find_source(cell_bytes, like, model_config, reading.packs)
-    explanations = explain_launches(chosen, reading.packs, replace(question, source=source))
+    every = explain_launches(
+        launches, reading.packs, replace(question, source=source)
+    )  # earlier ones tell of later ones
+    explanations = [every[index] for index in wanted]
     report = explain_report(explanations, has_ledger=not timeline)
     if timeline:
         report = _with_timeline(

@@ -18,9 +18,9 @@ FINDING_IDS = (
     "bound_by_mamba", "bound_by_max_total_tokens", "claim_confirmed", "claim_open", "claim_refuted", "consequences",
     "context_exceeds_capacity", "debug_profile", "distributed_init_bounded", "foreign_process", "fraction_adjusted",
     "fraction_contradicted", "fraction_not_in_force", "fragmentation", "hint_not_needed", "hint_on_trust", "hint_refused",
-    "host_memory_total", "idle_memory", "limiting_rank", "lines_contradict", "no_workable_fraction", "not_judged", "ranks_behind",
-    "ranks_not_in_log", "requests_that_fit", "sglang_hint", "slow_phase", "speculation_cost", "unexplained_memory",
-    "unknown_wording",
+    "host_memory_total", "idle_memory", "limiting_rank", "lines_contradict", "memory_rises", "no_workable_fraction", "not_judged",
+    "ranks_behind", "ranks_not_in_log", "requests_that_fit", "runs_out_above", "sglang_hint", "slow_phase", "speculation_cost",
+    "unexplained_memory", "unknown_wording", "what_if_open",
 )  # fmt: skip
 
 

@@ -17,6 +17,15 @@ MOST_OFFERS = 5
 NEAR = 0.16
 
 
+def _is_wanted(value: float, now: float, sizing: Sizing, suggested: float | None, direction: Direction | None) -> bool:
+    """Return whether a round value is worth a row: one that may help, or without a direction one that is near."""
+    if direction == "raise":
+        return value > now and (sizing.run_out is None or value < sizing.run_out.fraction)
+    if direction == "lower":
+        return value < now if suggested is None else suggested - NEAR < value < suggested
+    return abs(value - now) < NEAR
+
+
 def budget_terms(sizing: Sizing) -> Iterator[Term]:
     """Yield the terms of the budget that the log tells: A, T, the reserve, what is left, the cell size, the tokens."""
     avail, total, fraction = sizing.avail, sizing.total, fraction_used(sizing)
@@ -51,7 +60,7 @@ def _cell_source(sizing: Sizing) -> str:
 def offers(launch: Launch, sizing: Sizing, suggested: float | None, direction: Direction | None) -> Iterator[Offer]:
     """Yield what may be set, in order of the fraction: what is in force, the least that starts, and round values.
 
-    Only lower ones where memory ran out beside the pool, only higher ones where nothing was left for it.
+    Only lower ones where memory ran out beside the pool, only higher ones where nothing was left for it; none that ran out before.
     """
     now, minimum = fraction_used(sizing), sizing.fraction.minimum
     if now is None or minimum is None:
@@ -62,8 +71,12 @@ def offers(launch: Launch, sizing: Sizing, suggested: float | None, direction: D
     if suggested is not None:
         values.setdefault(suggested, "suggested")
     for value in ROUND_VALUES:
-        is_wanted = value > now if direction == "raise" else abs(value - now) < NEAR and not (direction and value > now)
-        if is_wanted and value > minimum.high and value not in values and len(values) < MOST_OFFERS:
+        if (
+            _is_wanted(value, now, sizing, suggested, direction)
+            and value > minimum.high
+            and value not in values
+            and len(values) < MOST_OFFERS
+        ):
             values[value] = ""
     for value, why in sorted(values.items()):
         grant = grant_for(launch, sizing, WhatIf(fraction=value))

@@ -8,7 +8,7 @@ from logscope.amounts import flag_text, gib_text, tokens_text
 from logscope.budget import Interval, exact, requests_that_fit
 from logscope.explainer._subject import Subject
 from logscope.model import Finding
-from logscope.server_args import arg_number
+from logscope.server_args import arg_count, arg_number
 from logscope.sizing import KV_CACHE, STATES, WhatIf, fraction_used, grant_for
 from logscope.units import GIB, Quantity, count_text, gib
 
@@ -39,7 +39,8 @@ def tokens_for(subject: Subject, amount: Interval) -> Interval | None:
 
 def _limiting_rank(subject: Subject) -> Iterator[Finding]:
     sizing = subject.sizing
-    known = [each for each in sizing.ranks if each.avail is not None]
+    replica = _replica_of(subject)
+    known = [each for each in sizing.ranks if each.avail is not None and (replica is None or each.rank.dp == replica)]
     others = [each.avail for each in known if each.rank not in sizing.limiting and each.avail is not None]
     own = subject.limiting
     if not others or own is None or own.avail is None:
@@ -49,13 +50,23 @@ def _limiting_rank(subject: Subject) -> Iterator[Finding]:
     if apart.low <= 0:
         return
     cost = tokens_for(subject, exact((apart.low + apart.high) / 2))
-    price = f": that costs every rank about {count_text(round(cost.low, -3) or cost.low)} tokens" if cost else ""
+    whose = " of its replica" if replica is not None else ""
+    price = f": that costs every rank{whose} about {count_text(round(cost.low, -3) or cost.low)} tokens" if cost else ""
+    verb = "has" if len(sizing.limiting) == 1 else "have"
     sentence = (
-        f"{subject.names(sizing.limiting)} has the least memory for the KV cache, {gib_text(own.avail.amount)} GiB, "
+        f"{subject.names(sizing.limiting)} {verb} the least memory for the KV cache, {gib_text(own.avail.amount)} GiB, "
         f"{gib_text(apart)} GiB less than the next{price}. {_why_less(subject)}"
     )
     ordinary = apart.high <= ORDINARY_SKEW
     yield Finding("limiting_rank", "note" if ordinary else "warning", sentence.strip(), (own.avail.pos, following.pos))
+
+
+def _replica_of(subject: Subject) -> int | None:
+    """Return the replica of the limiting rank, where DP is replicas of the model: each sizes its pool by its own ranks alone."""
+    values = subject.launch.args.values
+    if arg_count(values, "dp_size") < 2 or values.get("enable_dp_attention") is True or not subject.sizing.limiting:
+        return None
+    return subject.sizing.limiting[0].dp
 
 
 def _why_less(subject: Subject) -> str:
@@ -69,6 +80,8 @@ def _why_less(subject: Subject) -> str:
         return (
             f"It had {gib(behind)} GiB less before the weights already: another process on its GPU, or a smaller card."
         )
+    if len({each.rank.pp for each in subject.sizing.ranks}) > 1:
+        return "It was level before the weights: its pipeline stage holds more of them."
     return "It was level before the weights: its share of the weights is larger (embeddings, replicated modules)."
 
 
@@ -110,13 +123,22 @@ def _context(subject: Subject) -> Iterator[Finding]:
             "warning",
             sentence,
             places,
-            f"--context-length {count} or less, or more memory.",
+            f"Set --context-length {count} or less, or give the KV cache more memory.",
         )
         return
-    fit = requests_that_fit(count, int(context))
+    fit, most = requests_that_fit(count, int(context)), _most_running(subject)
     what = "request of the full context length fits" if fit == 1 else "requests of the full context length fit"
-    sentence = f"{count_text(fit)} {what} at once ({count_text(int(context))} tokens each)."
+    bound = f"; max_running_requests lets {count_text(most)} run" if most is not None and most < fit else ""
+    each = " on each replica" if arg_count(subject.launch.args.values, "dp_size") > 1 else ""
+    sentence = f"{count_text(fit)} {what} at once{each} ({count_text(int(context))} tokens each){bound}."
     yield Finding("requests_that_fit", "note", sentence, places)
+
+
+def _most_running(subject: Subject) -> int | None:
+    """Return how many requests may run at once, as a line prints it, else as the arguments say."""
+    said = [q.value for event in subject.launch.events if (q := event.quantity("max_running_requests")) is not None]
+    most = min(said) if said else arg_number(subject.launch.args.values, "max_running_requests")
+    return int(most) if most is not None and most > 0 else None
 
 
 def _idle(subject: Subject) -> Iterator[Finding]:
@@ -131,9 +153,10 @@ def _idle(subject: Subject) -> Iterator[Finding]:
     worth = tokens_for(subject, step)
     buys = f" = {tokens_text(worth)} tokens" if worth else ""
     now = fraction_used(sizing)
+    lead = "" if all(each.amount.meets(least.amount) for each in last) else "At least "
     sentence = (
-        f"{gib_text(least.amount)} GiB{subject.per_rank} are free when all stands; what activations take under load is not in this log. "
-        f"Each 0.01 of mem_fraction_static (now {flag_text(now or 0)}) is {gib_text(step)} GiB{buys}."
+        f"{lead}{gib_text(least.amount)} GiB{subject.per_rank} are still free when the server is ready; what requests take of it is not in "
+        f"this log. Each 0.01 of mem_fraction_static (now {flag_text(now or 0)}) is {gib_text(step)} GiB{buys}."
     )
     yield Finding("idle_memory", "note", sentence, (least.pos,))
 

@@ -11,27 +11,29 @@ from logscope.explainer._subject import Subject
 from logscope.frames import arg_text
 from logscope.model import Finding, Pos
 from logscope.server_args import ArgValue
-from logscope.sizing import HIGHEST_FRACTION, fraction_used
 from logscope.sizing.fraction import EXACT, FLAG
 from logscope.units import count_text
-
-OUT_OF_MEMORY_AFTER_POOL = ("oom_kv_pool", "oom_backend_init", "oom_graph_capture", "oom_runtime")
 
 
 def find(subject: Subject) -> Iterator[Finding]:
     """Yield the findings about the fraction, and about claims of any argument."""
     yield from _contradicting_lines(subject)
     for name, value in subject.question.claims.items():
-        yield _claimed_fraction(subject, value) if name == FLAG else _claimed(subject, name, value)
+        is_fraction = name == FLAG and isinstance(value, (int, float))
+        yield _claimed_fraction(subject, float(str(value))) if is_fraction else _claimed(subject, name, value)
     yield from _typed(subject)
     yield from _contradiction(subject)
     yield from _profiles(subject)
-    yield from _no_workable(subject)
 
 
 def _contradicting_lines(subject: Subject) -> Iterator[Finding]:
-    """Say which lines cannot be true together: nothing is reckoned from them."""
+    """Say which lines cannot be true together, and where free memory is no measure: nothing is reckoned from them."""
     for each in subject.sizing.contradictions:
+        if each.kind == "rise":  # that can be: no line tells whether the device has memory of its own
+            remedy = "Another process released memory, or the device shares that of the host, as GB10 and MI300A do."
+            sentence = f"{each.sentence[:1].upper()}{each.sentence[1:]}. No figure is drawn from free memory here."
+            yield Finding("memory_rises", "warning", sentence, each.places, remedy)
+            continue
         whose = "This line contradicts itself" if len(each.places) == 1 else "These lines contradict each other"
         remedy = "Look for lines of two servers in this file, or for another process that released memory in between."
         sentence = f"{whose}: {each.sentence}. No figure is drawn from free memory here."
@@ -62,12 +64,9 @@ def _claimed(subject: Subject, name: str, value: ArgValue) -> Finding:
     )
 
 
-def _claimed_fraction(subject: Subject, value: ArgValue) -> Finding:
+def _claimed_fraction(subject: Subject, claimed: float) -> Finding:
     """Judge a claimed fraction: by what the pools imply, else by whether any memory would have been left, else by the arguments."""
-    claimed = float(value) if isinstance(value, (int, float)) else None
     fraction = subject.sizing.fraction
-    if claimed is None:
-        return Finding("claim_open", "note", f"{FLAG}={arg_text(value)} is no number: nothing is claimed.")
     if fraction.implied is not None and claimed < fraction.implied.low - EXACT:
         return _refuted(subject, claimed)
     slack = fraction.slack or 0.0
@@ -159,34 +158,3 @@ def _profiles(subject: Subject) -> Iterator[Finding]:
         parts.append(f"max_tokens {count_text(shown.tokens)}")
     sentence = f"The arithmetic of the DEBUG line is right within its printed digits: {', '.join(parts)}."
     yield Finding("debug_profile", "note", sentence, (shown.pos,))
-
-
-def _no_workable(subject: Subject) -> Iterator[Finding]:
-    fraction, diagnosis = subject.sizing.fraction, subject.diagnosis
-    if diagnosis is None or fraction.minimum is None:
-        return
-    remedy = "More tensor parallelism, a smaller or quantized model, an fp8 KV cache, or no draft model."
-    if diagnosis.direction == "raise" and fraction.minimum.high >= HIGHEST_FRACTION:
-        sentence = f"No workable {FLAG}: the weights alone need more than {fraction.minimum.low:.3f}; graphs and activations need the rest."
-        yield Finding("no_workable_fraction", "error", sentence, _pool_places(subject), remedy)
-    elif diagnosis.direction == "lower" or diagnosis.cause in OUT_OF_MEMORY_AFTER_POOL:
-        yield from _empty_window(subject, remedy)
-
-
-def _empty_window(subject: Subject, remedy: str) -> Iterator[Finding]:
-    """Say so where lowering the fraction by what was short would leave nothing for the KV cache."""
-    sizing, minimum = subject.sizing, subject.sizing.fraction.minimum
-    used = fraction_used(sizing)
-    short = [
-        asked.value - free.value
-        for event in subject.launch.events
-        if event.pattern.ends
-        and (asked := event.quantity("asked_bytes")) is not None
-        and (free := event.quantity("free_bytes")) is not None
-    ]
-    if not short or used is None or minimum is None or sizing.total is None or max(short) <= 0:
-        return
-    highest = used - max(short) / sizing.total.amount.high
-    if highest <= minimum.low:
-        sentence = f"No workable {FLAG}: the failed allocation needs at most {highest:.3f}, the weights need more than {minimum.low:.3f}."
-        yield Finding("no_workable_fraction", "error", sentence, _pool_places(subject), remedy)

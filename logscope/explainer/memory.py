@@ -74,7 +74,9 @@ def _consequences(subject: Subject) -> Iterator[Finding]:
         return
     texts = [f'"{clip(events[0].text, 60)}"' for events in said.values()]
     places = tuple(events[0].pos for events in said.values())
-    yield Finding("consequences", "note", f"Only consequences: {', '.join(texts[:MOST_PLACES])}.", places[:MOST_PLACES])
+    yield Finding(
+        "consequences", "note", f"Consequences, not causes: {', '.join(texts[:MOST_PLACES])}.", places[:MOST_PLACES]
+    )
 
 
 def _drift(subject: Subject) -> Iterator[Finding]:

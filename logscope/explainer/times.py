@@ -8,7 +8,7 @@ from logscope.explainer._subject import Subject
 from logscope.model import Finding
 from logscope.rank import Rank
 from logscope.timeline import GAP, PhaseRow, phase_rows
-from logscope.units import GIB, gib, seconds_text
+from logscope.units import GIB, gib
 from logscope.words import duration_text, elapsed_until, inside_a_sentence, phase_title
 
 WORTH_SAYING_S = 60.0
@@ -32,17 +32,20 @@ def find(subject: Subject) -> Iterator[Finding]:
     if share is not None and share < MOST_OF_IT:
         return
     title = phase_title(longest, subject.packs)
-    took = f"{seconds_text(longest.duration.value, 1.0)} s"
+    took = duration_text(longest.duration.value)
     of_all = f" of {duration_text(whole)} ({min(share, 1):.0%})" if whole and share is not None else ""
     rate = _rate(rows, longest)
-    sentence = f"{title} takes {took}{of_all}{rate}."
+    sentence = f"{title} took {took}{of_all}{rate}."
     if longest.phase == GAP:
-        sentence = f"{took}{of_all} pass without a line of any phase: {inside_a_sentence(title.strip('()'))}."
+        sentence = f"{took}{of_all} passed without a line of any phase, {inside_a_sentence(title.strip('()'))}."
     places = tuple(event.pos for event in (longest.begin, longest.end) if event is not None)
-    remedy = (
-        REMEDIES.get(longest.phase, "") if subject.diagnosis is None else ""
-    )  # a launch that died has another to mend
-    yield Finding("slow_phase", "note", sentence, places, remedy)
+    yield Finding("slow_phase", "note", sentence, places, _remedy(subject, longest.phase))
+
+
+def _remedy(subject: Subject, phase: str) -> str:
+    """Return what to mend; nothing for a launch that died, which has another thing to mend, or whose only rank waits for no other."""
+    is_alone = phase == "init_torch_distributed" and len(subject.launch.ranks) < 2
+    return "" if subject.diagnosis is not None or is_alone else REMEDIES.get(phase, "")
 
 
 def _whole(subject: Subject) -> float | None:

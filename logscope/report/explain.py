@@ -104,7 +104,8 @@ def _budget_table(each: Explanation) -> Table:
             where = _places((place,) if place else (), each.launch)
             rows.append(TableRow((f"f {name}", f"{value:.6g}", "as printed", where)))
     if fraction.implied is not None and fraction.implied.low > 0:
-        how = "at least: a cap set the pool" if fraction.is_floor else "1 - (A - pools) / T"
+        capped = "a cap set the pool" if each.sizing.bound_by == "max_total_tokens" else "a cap may have set the pool"
+        how = f"at least: {capped}" if fraction.is_floor else "1 - (A - pools) / T"
         shown = f"{fraction.implied.low:.4f}" if fraction.is_floor else fraction_text(fraction.implied)
         rows.append(TableRow(("f implied", shown, how, "")))
     if fraction.minimum is not None and fraction.minimum.low > 0:
@@ -147,7 +148,7 @@ def _offer_table(title: str, offers: Sequence[Offer]) -> Table:
 
 def _finding_lines(each: Explanation) -> Iterator[str]:
     for finding in each.findings:
-        if finding.id in (*IN_VERDICT, "no_workable_fraction"):
+        if finding.id in IN_VERDICT:
             continue  # the verdict says it
         where = _places(finding.evidence, each.launch)
         more = ", ..." if len(finding.evidence) > MOST_PLACES else ""

@@ -3,7 +3,7 @@
 from logscope.sizing.figures import DRAFT_COUNTED_SINCE, KV_CACHE, STATES
 from logscope.sizing.size_up import size_up
 from logscope.sizing.suggest import HIGHEST_FRACTION, least_viable, suggested_fraction
-from logscope.sizing.types import BoundBy, Cell, Fraction, Pool, Profile, RankSizing, Sizing, Stated
+from logscope.sizing.types import BoundBy, Cell, Fraction, Pool, Profile, RankSizing, RunOut, Sizing, Stated
 from logscope.sizing.what_if import Grant, WhatIf, fraction_used, grant_for
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Pool",
     "Profile",
     "RankSizing",
+    "RunOut",
     "Sizing",
     "Stated",
     "WhatIf",

@@ -44,6 +44,8 @@ def fraction_of(launch: Launch, clues: Clues) -> Fraction:
         return found
     implied = fraction_for_rest(clues.avail.amount, clues.total.amount, clues.rest)
     implied = Interval(max(0.0, implied.low), max(0.0, implied.high))
+    if implied.low >= 1:
+        return found  # no fraction: the line of A was written after the pools were made
     slack = None if clues.unexplained is None else clues.unexplained / clues.total.amount.low
     found = replace(found, implied=implied, is_floor=clues.is_floor, slack=slack)
     return replace(found, verdict=_verdict(found, clues))

@@ -58,7 +58,7 @@ def size_up(launch: Launch) -> Sizing:
     cap = _bound_by_cap(launch, tokens, page_size)
     paid = _paid_for(own, page_size, counted=counted) if not notes else None
     certain = is_device and _all_ranks_seen(launch) and _is_modern(launch)
-    clues = Clues(avail, total, paid, cap, own.unexplained if own else None, certain)
+    clues = Clues(avail, total, paid, cap or _may_be_capped(launch, tokens), own.unexplained if own else None, certain)
     fraction = fraction_of(launch, clues)
     is_pool_wrong = any(each.kind in ("pool", "negative") for each in contradictions)
     cell = _cell(own, launch, counted, page_size, sound) if not is_pool_wrong else None
@@ -88,7 +88,7 @@ def _least_of(ranks: Sequence[RankSizing], profiles: Sequence[Event]) -> tuple[S
     return _profiled(profiles, "profile_avail_bytes", avail), _profiled(profiles, "total_bytes", total)
 
 
-_SHARED = "free memory is that of the host here, which other processes change at any time: figures are no proof"
+_SHARED = "the device shares memory with the host, where other processes take and give at any time: these figures are estimates"
 
 
 def _least(stated: Sequence[Stated | None]) -> Stated | None:
@@ -198,6 +198,12 @@ def _bound_by_cap(launch: Launch, tokens: Stated | None, page_size: int) -> bool
     cap = arg_number(launch.args.values, "max_total_tokens") or arg_number(typed, "max_total_tokens")
     profiled = any(event.pattern.id == "kv_cache.profiled_limit" for event in launch.events)
     return bool(cap and tokens and not profiled and tokens.amount.low == cap // page_size * page_size)
+
+
+def _may_be_capped(launch: Launch, tokens: Stated | None) -> bool:
+    """Return whether a cap that the log does not show may have set the capacity: it has no arguments, and the number is round."""
+    is_told = bool(launch.args.values) or launch.command is not None
+    return not is_told and tokens is not None and tokens.amount.low % 1000 == 0
 
 
 def _rest(launch: Launch, avail: Stated | None, total: Stated | None, fraction: Fraction) -> Interval | None:

@@ -9,7 +9,7 @@ from logscope.budget import Interval
 from logscope.model import Pos, Worker
 from logscope.rank import Rank
 
-CellSource = Literal["pool line", "DEBUG line", "model config", "given", "other log"]
+CellSource = Literal["pool line", "DEBUG line", "model config", "given", "other log", "other launch"]
 BoundBy = Literal["fraction", "max_total_tokens", "mamba", "swa", "draft", "page"]
 Verdict = Literal["meets", "below", "above", "unknown"]
 
@@ -101,6 +101,15 @@ class Contradiction:
 
 
 @dataclass(frozen=True, slots=True)
+class RunOut:
+    """A fraction with which an earlier launch of the same arguments ran out of memory beside its pool: number and line of that launch."""
+
+    fraction: float
+    launch: int
+    pos: Pos
+
+
+@dataclass(frozen=True, slots=True)
 class Sizing:
     """All figures of a launch that its KV cache depends on; bytes and tokens.
 
@@ -108,7 +117,7 @@ class Sizing:
     (all that print the same). ``rest`` is A - T * (1 - f): what is left for the pools, negative where the launch fails.
     ``paid`` is the budget that the pools as allocated need, None where no line tells or it is not modelled.
     ``tokens`` is the capacity that the server uses. ``notes`` say what is not modelled. Where ``contradictions`` stand, ``total`` and
-    ``avail`` are None, and so is what follows from them.
+    ``avail`` are None, and so is what follows from them. ``run_out`` is known from other launches of the log only.
     """
 
     ranks: tuple[RankSizing, ...]
@@ -127,6 +136,7 @@ class Sizing:
     profiles: tuple[Profile, ...]
     notes: tuple[str, ...]
     contradictions: tuple[Contradiction, ...] = ()
+    run_out: RunOut | None = None
 
     def of(self, rank: Rank) -> RankSizing | None:
         """Return the figures of one rank."""
