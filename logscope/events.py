@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 
-from logscope.lines import Gate, ReadState, build_gate, read_lines
+from logscope.lines import build_gate, read_lines
 from logscope.model import Drift, Event, LogLine, Value
 from logscope.packs import Field, Form, Packs, Pairs, Pattern
 from logscope.rank import Rank, parse_rank
+from logscope.scan import Gate, ReadState
 from logscope.server_args import parse_command, parse_server_args, read_value
 from logscope.units import NUMBER_UNITS, parse_number
 
@@ -34,7 +35,7 @@ class Recogniser:
                     self._by_literal.setdefault(literal, []).append((pattern, form))
         self._closing = [(p, form) for p in self.patterns if p.closes for form in p.forms]
 
-    def read(self, name: str, blocks: Iterable[bytes], state: ReadState) -> Iterator[Event | Drift]:
+    def read(self, name: str, blocks: Iterable[bytes | bytearray], state: ReadState) -> Iterator[Event | Drift]:
         """Yield the events and drifts of one log, in file order.
 
         What SGLang's logger prints (``logged``) is no event where it may be part of another message: of a request's text, a traceback.
@@ -67,10 +68,9 @@ class Recogniser:
 
     def candidates(self, line: LogLine) -> list[tuple[Pattern, Form]]:
         """Return the (pattern, form) pairs whose literal stands in the message, fallbacks last, each once."""
+        literals = self.gate.literals_in(line.text)
         found = {
-            id(form): (pattern, form)
-            for literal in self.gate.literals_in(line.text)
-            for pattern, form in self._by_literal.get(literal, ())
+            id(form): (pattern, form) for literal in literals for pattern, form in self._by_literal.get(literal, ())
         }
         if line.closes:
             found.update((id(form), (p, form)) for p, form in self._closing if p.closes == line.closes)

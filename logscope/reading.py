@@ -10,9 +10,10 @@ from logscope.clock import seconds_between
 from logscope.errors import NoLaunchError, SourceError
 from logscope.events import Recogniser
 from logscope.launch import NodeJoiner, NodeLog, Segment, assign_workers, build_launches, on_one_clock, split_streams
-from logscope.lines import ReadState, peel_outer, split_at_prefixes
+from logscope.lines import peel_outer, split_at_prefixes
 from logscope.model import Drift, Event, Launch, LogLine, Pos, Worker
 from logscope.packs import Packs
+from logscope.scan import ReadState
 from logscope.source import Source, find_sources, read_blocks
 from logscope.wrapped import wrapped_in
 
@@ -182,8 +183,10 @@ class Spoken:
         return self.item.pattern.phase if isinstance(self.item, Event) else self.item.patterns[0].partition(".")[0]
 
 
-def stream_events(paths: Sequence[str], reading: Reading, dense: bool = True) -> Iterator[Spoken]:
+def stream_events(paths: Sequence[str], reading: Reading, dense: bool = False) -> Iterator[Spoken]:
     """Yield every event and drift, launch by launch as far as their workers are known; memory stays bounded.
+
+    ``dense``: those of serving, too, of which a log has many a second.
 
     The events of a launch are held until it is ready or ends; then they are told apart and given out in file order.
     """

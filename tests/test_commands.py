@@ -211,8 +211,17 @@ def test_jsonl_events_follow_the_contract() -> None:
         "resolution": {"elapsed_s": 0.01, "avail_mem_bytes": 10737419, "mem_usage_bytes": 10737419},
     } == draft
     assert [row["line"] for row in rows] == sorted(row["line"] for row in rows)
-    serving = next(row for row in rows if row["event"] == "serving.decode")
-    assert ("TP0", None) == (serving["rank"], serving["worker"])
+    assert "serving" not in {row["phase"] for row in rows}
+
+
+@pytest.mark.parametrize("flags", [("--all",), ("--phase", "serving")])
+def test_events_of_serving_are_given_where_they_are_asked_for(flags: tuple[str, ...]) -> None:
+    done = logscope("events", EAGLE, "-f", "jsonl", *flags)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    serving = [row for row in rows if row["event"] == "serving.decode"]
+    assert {("TP0", None)} == {(row["rank"], row["worker"]) for row in serving}
+    assert ("--all" in flags) == ("ready" in {row["phase"] for row in rows})
+    assert [row["line"] for row in rows] == sorted(row["line"] for row in rows)
 
 
 def test_a_drift_row_has_no_event_and_names_its_patterns(tmp_path: Path) -> None:

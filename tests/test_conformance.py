@@ -19,10 +19,10 @@ from conformance.render import Number, render
 from conformance.report import fault_lines
 from conformance.run import Finding, judge_releases
 from logscope.events import Recogniser
-from logscope.lines import ReadState
 from logscope.model import Event
 from logscope.packcheck import load_checked_packs
 from logscope.packs import Packs, load_packs
+from logscope.scan import ReadState
 from logscope.units import GIB
 
 SOURCE = """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 
 from logscope import lines
 from logscope.events import Recogniser
-from logscope.lines import REDACTED, Gate, ReadState, peel_outer, read_lines, redact, split_at_prefixes
+from logscope.lines import REDACTED, peel_outer, read_lines, redact, split_at_prefixes
 from logscope.model import LogLine, Pos
 from logscope.packs import Packs, load_packs
+from logscope.scan import Gate, HyperscanGate, ReadState, TrieGate, open_gate
 
 BEGIN = b"[2026-01-05 10:00:05 TP0] Load weight begin. avail mem=78.52 GB"
 TRACEBACK = "Traceback (most recent call last):"
@@ -242,7 +244,14 @@ def prefix(rank: str) -> str:
 
 def blocks(data: str) -> list[tuple[int, str, str | None, str | None]]:
     """Return (line, tags, inside of, closes) of every message."""
-    return [(line.pos.line, line.tags, line.block, line.closes) for line in read(data)[0]]
+    return [(line.pos.line, line.tags, line.block, line.closes) for line in read(data, everything=True)[0]]
+
+
+def test_inside_of_a_traceback_only_lines_with_a_literal_are_given() -> None:
+    code = "    raise RuntimeError('Load weight begin.')"
+    data = log(prefix("TP3") + TRACEBACK, FRAME, CODE, code, "ValueError", "Odd")
+    found = [(line.pos.line, line.block, line.closes) for line in read(data)[0]]
+    assert [(1, None, None), (4, "traceback", None), (5, None, "traceback")] == found
 
 
 def test_traceback_is_a_block_that_its_exception_closes() -> None:
@@ -456,21 +465,33 @@ def test_secret_of_a_line_is_gone_before_anything_else_sees_it(packs: Packs) -> 
 # ---- the gate -------------------------------------------------------------------------------------------------------
 
 
-def test_gate_finds_every_line_with_a_literal_of_many() -> None:
+ENGINES = (HyperscanGate, TrieGate)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_gate_finds_every_line_with_a_literal_of_many(engine: type[Gate]) -> None:
     literals = [f"literal {number:03}." for number in range(200)]
-    gate = Gate(literals)
+    gate = engine(literals)
     data = "\n".join(literals).encode()
-    assert [number * len("literal 000.\n") for number in range(200)] == gate.find(data)
+    assert [number * len("literal 000.\n") + len("literal 00.") for number in range(200)] == gate.find(data)
     assert ["literal 007.", "literal 150."] == gate.literals_in("a literal 150. literal 007. literal 7.")
 
 
-def overlapping() -> Iterator[tuple[str, list[str]]]:
-    yield "abcdef", ["abc", "abcdef", "cde"]
-    yield "xcde", ["cde"]
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("text", "found"), [("abcdef", ["abc", "abcdef", "cde"]), ("xcde", ["cde"]), ("ab cd", [])])
+def test_gate_tells_overlapping_literals_of_a_message(engine: type[Gate], text: str, found: list[str]) -> None:
+    gate = engine(["abcdef", "abc", "cde", "abc"])
+    assert found == gate.literals_in(text)
+    assert bool(found) == bool(gate.find(text.encode()))
 
 
-@pytest.mark.parametrize(("text", "found"), list(overlapping()))
-def test_gate_tells_overlapping_literals_of_a_message(text: str, found: list[str]) -> None:
-    gate = Gate(["abcdef", "abc", "cde"])
-    assert sorted(found) == gate.literals_in(text)
-    assert gate.find(text.encode())
+@pytest.mark.parametrize("engine", ENGINES)
+def test_gate_of_no_literal_finds_nothing(engine: type[Gate]) -> None:
+    assert [] == engine([]).find(b"abc")
+    assert [] == engine([]).literals_in("abc")
+
+
+def test_gate_is_the_fast_one_where_its_library_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(open_gate(["abc"]), HyperscanGate)
+    monkeypatch.setitem(sys.modules, "hyperscan", None)
+    assert isinstance(open_gate(["abc"]), TrieGate)

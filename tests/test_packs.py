@@ -10,7 +10,9 @@ import pytest
 
 from logscope.errors import PackError
 from logscope.packcheck import check_packs, load_checked_packs
-from logscope.packs import Packs, builtin_dir, load_packs, read_files
+from logscope.packs import Packs, builtin_dir, load_packs
+from logscope.packs.builtin import STORED, read_stored, stored_form
+from logscope.packs.load import pack_files, read_files
 
 GOOD = """\
 [phase]
@@ -368,3 +370,30 @@ def test_a_folder_counts_once_and_the_built_in_one_is_there_already(tmp_path: Pa
     (tmp_path / "mine.toml").write_text(GOOD)
     once = load_packs([tmp_path])
     assert once.files == load_packs([tmp_path, tmp_path / ".", builtin_dir()]).files
+
+
+@pytest.mark.parametrize("literal", ["token usage", "HTTP/1.1", "Decode batch"])
+def test_literal_of_lines_that_come_by_the_million_is_refused(literal: str, tmp_path: Path) -> None:
+    mine = changed('contains = "my allocator took"', f'contains = ["my allocator took", "{literal}"]')
+    (tmp_path / "mine.toml").write_text(mine)
+    with pytest.raises(PackError) as refused:
+        load_checked_packs([tmp_path])
+    problem, _second_form = refused.value.problems
+    assert f"mine.toml:15: literal '{literal}' of 'mine.took' stands in a line that a log holds by the m" in problem
+    assert "to read it takes 200 times as long as to skip it\n  do: take a part of the line that only" in problem
+
+
+# ---- the stored form ------------------------------------------------------------------------------------------------
+
+
+def test_stored_form_says_what_the_files_say_as_long_as_they_are_the_same(tmp_path: Path) -> None:
+    for path in builtin_dir().glob("*.toml"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert read_stored(tmp_path) is None
+    packs = read_files(pack_files())
+    (tmp_path / STORED).write_bytes(stored_form(packs, tmp_path))
+    assert packs == read_stored(tmp_path)
+    with (tmp_path / "serving.toml").open("a") as file:
+        file.write("# changed\n")
+    assert read_stored(tmp_path) is None
+    assert packs == load_packs()

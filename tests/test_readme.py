@@ -24,7 +24,8 @@ from logscope.causes import LAST, ORDER
 from logscope.differ import attribution
 from logscope.frames import SCHEMA, Frames
 from logscope.packcheck import check_packs
-from logscope.packs import builtin_dir, read_files
+from logscope.packs import builtin_dir
+from logscope.packs.load import read_files
 
 ROOT = Path(__file__).parent.parent
 PACKAGE_HOME = Path(logscope.__file__).parent.parent

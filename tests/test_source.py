@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def read_all(path: Path, on_read: Callable[[int], None] | None = None) -> bytes:
-    return b"".join(read_blocks(Source(str(path), path), on_read))
+    return b"".join(bytes(block) for block in read_blocks(Source(str(path), path), on_read))
 
 
 def read_until_error(path: Path) -> tuple[bytes, str]:
@@ -30,7 +30,7 @@ def read_until_error(path: Path) -> tuple[bytes, str]:
     got = []
     with pytest.raises(SourceError) as caught:
         for block in read_blocks(Source(str(path), path)):
-            got.append(block)  # noqa: PERF402 # what came before the error counts
+            got.append(bytes(block))  # noqa: PERF401 # what came before the error counts
     return b"".join(got), str(caught.value)
 
 

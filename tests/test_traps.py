@@ -28,9 +28,9 @@ from conftest import (
 )
 from logscope.errors import NoLaunchError
 from logscope.events import Recogniser
-from logscope.lines import ReadState
 from logscope.model import Drift, Event, Launch
 from logscope.rank import Rank
+from logscope.scan import ReadState
 from logscope.units import GIB, MIB, Quantity
 
 BEGIN = "Load weight begin. avail mem=94.04 GB"

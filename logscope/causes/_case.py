@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from logscope.causes._types import Case
 from logscope.events import Recogniser
-from logscope.lines import ReadState
 from logscope.model import Event, Launch, PhaseSpan, Pos
 from logscope.packs import Packs
+from logscope.scan import ReadState
 from logscope.sizing import Sizing
 
 CHAIN_LINES = 200  # of a traceback between two exceptions of one chain

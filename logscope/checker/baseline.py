@@ -16,10 +16,11 @@ from pathlib import Path
 from logscope.errors import UsageError
 from logscope.events import Recogniser
 from logscope.launch import NodeLog, build_launches, split_streams
-from logscope.lines import ReadState, redact
+from logscope.lines import redact
 from logscope.model import Launch
 from logscope.packs import Packs
 from logscope.reading import Reading, read_sources
+from logscope.scan import ReadState
 from logscope.source import Source, find_sources, read_blocks
 
 SCHEMA = 1

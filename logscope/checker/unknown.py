@@ -24,7 +24,7 @@ def find_unknown(launch: Launch, packs: Packs) -> tuple[Gap, ...] | None:
     return tuple(gap for each in sources for gap in unknown_in(each.name, read_blocks(each, None), packs, launch.nodes))
 
 
-def unknown_in(name: str, blocks: Iterable[bytes], packs: Packs, nodes: Sequence[Node]) -> list[Gap]:
+def unknown_in(name: str, blocks: Iterable[bytes | bytearray], packs: Packs, nodes: Sequence[Node]) -> list[Gap]:
     """Return these lines of one log: what ``nodes`` say in it."""
 
     def is_wanted(line: LogLine) -> bool:

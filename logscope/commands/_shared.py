@@ -7,15 +7,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from logscope.errors import UsageError
 from logscope.model import Launch
-from logscope.packcheck import load_checked_packs
 from logscope.packs import Packs, load_packs
 from logscope.reading import Reading
 from logscope.render import find_renderer, renderer_names
@@ -23,6 +20,9 @@ from logscope.report import Report
 from logscope.report.share import share_report
 from logscope.safe import clean_lines
 from logscope.source import find_sources
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Logs = Annotated[
     list[str],
@@ -77,7 +77,11 @@ Silence = Annotated[
 
 def packs_with(pattern_dirs: list[Path] | None) -> Packs:
     """Read the pattern files; check them if some are the user's."""
-    return load_checked_packs(pattern_dirs)[0] if pattern_dirs else load_packs()
+    if not pattern_dirs:
+        return load_packs()
+    from logscope.packcheck import load_checked_packs
+
+    return load_checked_packs(pattern_dirs)[0]
 
 
 class ReadingBar:
@@ -89,20 +93,29 @@ class ReadingBar:
         sizes = [source.size for source in find_sources(paths)]
         self._total = None if None in sizes else sum(size or 0 for size in sizes)
         shown = not quiet and sys.stderr.isatty() and (self._total is None or self._total >= self.SHOWN_FROM_BYTES)
-        columns = (TextColumn("reading"), BarColumn(), DownloadColumn())
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not shown)
-        self._task = self._bar.add_task("reading", total=self._total)
+        self._bar = _progress_bar() if shown else None
+        self._task = self._bar.add_task("reading", total=self._total) if self._bar else None
 
     def __enter__(self) -> ReadingBar:
-        self._bar.start()
+        if self._bar is not None:
+            self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        if self._bar is not None:
+            self._bar.stop()
 
     def advance(self, count: int) -> None:
         """Take note of bytes read."""
-        self._bar.advance(self._task, count)
+        if self._bar is not None and self._task is not None:
+            self._bar.advance(self._task, count)
+
+
+def _progress_bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+    return Progress(TextColumn("reading"), BarColumn(), DownloadColumn(), console=Console(stderr=True), transient=True)
 
 
 def warn_of_problems(reading: Reading, quiet: bool) -> None:

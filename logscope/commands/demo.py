@@ -1,4 +1,4 @@
-"""``logscope demo``: two launches that come with logscope, one that works and one that dies."""
+"""``logscope demo``: two launches, one that works and one that dies."""
 
 from __future__ import annotations
 

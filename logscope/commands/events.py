@@ -38,12 +38,15 @@ def events(
     ] = None,
     out: shared.Outs = None,
     force: shared.Force = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="The lines of serving, too: many a second (see `logscope serving`).")
+    ] = False,
     patterns: shared.PatternDirs = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if a known line has an unknown wording.")] = False,
     share: shared.Share = False,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Print every recognised line with its values in base units.
+    """Print every recognised line of a launch with its values in base units.
 
     Example: logscope events run.log -f jsonl
     """
@@ -60,7 +63,8 @@ def events(
         ]
         if format_name is not None or not targets:
             sinks.append((format_name or "text", _stdout()))
-        counter = _Counter(stream_events(logs, reading))
+        dense = everything or (phase is not None and packs.phases[phase].dense)
+        counter = _Counter(stream_events(logs, reading, dense))
         stack.enter_context(shared.open_pipe())
         scrubber = Scrubber() if share else None
         chosen = _filtered(_of_launch(_learning(counter, scrubber), launch), rank, phase)

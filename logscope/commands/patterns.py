@@ -1,4 +1,4 @@
-"""``logscope patterns``: look at the pattern files, check them, try lines on them, find what they do not know."""
+"""``logscope patterns``: look at pattern files, check them, try lines."""
 
 from __future__ import annotations
 

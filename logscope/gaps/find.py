@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from logscope.events import Recogniser
-from logscope.lines import ReadState, read_lines
+from logscope.lines import read_lines
 from logscope.model import Drift, Event, LogLine, Pos
+from logscope.scan import ReadState
 
 MOST_GROUPS = 20_000
 LONGEST_TEXT = 500  # of a line: what is longer is known by how it begins
@@ -49,7 +50,7 @@ class Gap:
 
 
 def find_gaps(
-    logs: Iterable[tuple[str, Iterable[bytes]]],
+    logs: Iterable[tuple[str, Iterable[bytes | bytearray]]],
     recogniser: Recogniser,
     is_wanted: Callable[[LogLine], bool] | None = None,
 ) -> list[Gap]:

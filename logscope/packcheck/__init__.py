@@ -8,9 +8,11 @@ from pathlib import Path
 
 from logscope.events import Recogniser
 from logscope.packcheck.envelope import envelope_problems, envelope_regex_problems, message_of
-from logscope.packcheck.forms import form_problems, range_problems, regex_problem
+from logscope.packcheck.forms import form_problems, frequency_problems, range_problems, regex_problem
 from logscope.packcheck.samples import sample_problems
-from logscope.packs import Packs, Problem, pack_error, pack_files, read_understood
+from logscope.packs import Packs
+from logscope.packs.load import pack_files, read_understood
+from logscope.packs.problems import Problem, pack_error
 
 __all__ = ["Checked", "check_packs", "load_checked_packs", "message_of"]
 
@@ -61,6 +63,7 @@ def _problems(packs: Packs) -> list[Problem]:
         if not unusable:
             problems.extend(problem for form in pattern.forms for problem in form_problems(pattern, form))
             usable.append(pattern)
+    problems.extend(frequency_problems(packs))
     if envelope_is_usable:
         problems.extend(envelope_problems(packs.envelope))
         recogniser = Recogniser(replace(packs, patterns=tuple(usable)), dense=True)

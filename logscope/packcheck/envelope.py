@@ -9,7 +9,8 @@ from logscope.lines import peel_outer, redact, split_at_prefixes
 from logscope.model import LogLine, Pos
 from logscope.packcheck.forms import release_problem
 from logscope.packcheck.slowness import envelope_runaway_text
-from logscope.packs import Envelope, Place, Prefix, Problem, Sample, Secret
+from logscope.packs import Envelope, Place, Prefix, Sample, Secret
+from logscope.packs.problems import Problem
 
 _MEND_SAMPLE = "mend the regex or the sample"
 _MEND_WANT = "mend the regex or 'want'"

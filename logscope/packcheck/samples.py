@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from logscope.events import Recogniser, match_form, printed_values
 from logscope.model import LogLine
 from logscope.packcheck.envelope import message_of
-from logscope.packs import Form, Pattern, Problem, Sample
+from logscope.packs import Form, Pattern, Sample
+from logscope.packs.problems import Problem
 from logscope.units import NUMBER_UNITS, parse_number
 
 

@@ -1,7 +1,9 @@
-"""Pattern files: what they hold (``types``) and how they are read (``load``, ``envelope``, ``values``)."""
+"""Pattern files: what they hold (``types``), and how they are read (``builtin``; TOML: ``load``, ``envelope``, ``values``).
 
-from logscope.packs.load import builtin_dir, load_packs, pack_files, read_files, read_understood
-from logscope.packs.problems import Problem, pack_error
+What reads TOML is not imported here: the built-in pattern files are stored in another form.
+"""
+
+from logscope.packs.builtin import builtin_dir, load_packs
 from logscope.packs.types import (
     SHORTEST_LITERAL,
     Blame,
@@ -35,14 +37,9 @@ __all__ = [
     "Phase",
     "Place",
     "Prefix",
-    "Problem",
     "Sample",
     "Secret",
     "builtin_dir",
     "compile_regex",
     "load_packs",
-    "pack_error",
-    "pack_files",
-    "read_files",
-    "read_understood",
 ]

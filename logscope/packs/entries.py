@@ -24,6 +24,7 @@ def read_phase(table: Table, phase_id: str, place: Place, values: FileValues) ->
         once=values.flag(table, "once", place),
         per_worker=values.flag(table, "per_worker", place),
         draft_model_types=values.texts(table, "draft_model_types", place),
+        frequent=values.texts(table, "frequent", place),
     )
 
 

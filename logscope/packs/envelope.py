@@ -75,7 +75,7 @@ def _block(table: Table, place: Place, values: FileValues, _header: str) -> Bloc
 
 
 def _secret(table: Table, place: Place, values: FileValues, header: str) -> Secret:
-    values.check_keys(table, "id regex keep sample rejects", place, "[[secret]]")
+    values.check_keys(table, "id regex keep contains sample rejects", place, "[[secret]]")
     return Secret(
         id=values.text(table, "id", place, needed=True),
         regex=values.regex(table, "regex", place, "secret"),
@@ -83,4 +83,5 @@ def _secret(table: Table, place: Place, values: FileValues, header: str) -> Secr
         place=place,
         samples=values.samples(table, header, place),
         rejects=values.texts(table, "rejects", place),
+        contains=tuple(word.lower() for word in values.texts(table, "contains", place)),
     )

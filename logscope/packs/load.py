@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from logscope.errors import PackError
+from logscope.packs.builtin import builtin_dir
 from logscope.packs.entries import read_pattern, read_phase
 from logscope.packs.envelope import joined, read_envelope
 from logscope.packs.problems import Problem, pack_error
@@ -18,13 +19,9 @@ from logscope.packs.values import FileValues, Table, suggestion
 ENVELOPE = "envelope.toml"
 NamedFile = tuple[Path, str]
 _EVENT_KEYS = "id means edge said_by logged contains drift fallback closes worker opens_launch progress ends blame cause fields form"
-_PHASE_KEYS = "id title order item pair_by dense once per_worker draft_model_types aliases noise_args arguments acts_on"
-
-
-def builtin_dir() -> Path:
-    """Return the folder of the pattern files that come with logscope."""
-    inside = Path(__file__).parent.parent / "_packs"
-    return inside if inside.is_dir() else Path(__file__).parent.parent.parent / "patterns"
+_PHASE_KEYS = (
+    "id title order item pair_by dense once per_worker draft_model_types frequent aliases noise_args arguments acts_on"
+)
 
 
 def pack_files(extra_dirs: Iterable[Path] = ()) -> list[NamedFile]:
@@ -47,16 +44,6 @@ def pack_files(extra_dirs: Iterable[Path] = ()) -> list[NamedFile]:
     if problems:
         raise PackError(problems)
     return files
-
-
-def load_packs(extra_dirs: Iterable[Path] = ()) -> Packs:
-    """Read the built-in pattern files and those of ``extra_dirs``.
-
-    Raises:
-        PackError: a file is not TOML, or says something that docs/patterns.md does not know. Samples are not tried here:
-            ``packcheck.check_packs`` does that.
-    """
-    return read_files(pack_files(extra_dirs))
 
 
 def read_files(files: Iterable[NamedFile]) -> Packs:

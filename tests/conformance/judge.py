@@ -10,9 +10,10 @@ from typing import Literal
 from packaging.version import Version
 
 from logscope.events import Recogniser, printed_values
-from logscope.lines import ReadState, read_lines
+from logscope.lines import read_lines
 from logscope.model import Drift, LogLine
 from logscope.packs import Form, Pattern
+from logscope.scan import ReadState
 
 from .harvest import Message
 from .render import TRACEBACK_HEAD, Rendered

@@ -10,9 +10,9 @@ from functools import cache
 
 from logscope.events import Recogniser
 from logscope.launch.releases import infer_releases
-from logscope.lines import ReadState
 from logscope.model import Event, ReleaseRange
 from logscope.packs import load_packs
+from logscope.scan import ReadState
 
 from .exceptions import excepted_by
 from .harvest import Message
