@@ -85,7 +85,7 @@ def job(tmp_path: Path) -> Path:
 def test_the_story(name: str) -> None:
     """Its rules hold for the launch that worked; each of the others breaks those that say why, and none about all-reduce."""
     done = logscope(
-        "check", f"tests/fixtures/{name}/launch.log", "--rules", "tests/fixtures/rules/story.toml", "-f", "json", cwd=FIXTURES.parent.parent
+        "check", f"tests/fixtures/{name}/launch.log", "--rules", "tests/rules/story.toml", "-f", "json", cwd=FIXTURES.parent.parent
     )  # fmt: skip
     found = json.loads(done.stdout)
     status = {result["rule"]: result["status"] for result in found["results"]}

@@ -15,7 +15,7 @@ from logscope.packs import Packs, load_packs
 from logscope.reading import Reading, read_launches
 from logscope.units import GIB, MIB
 
-STORY = FIXTURES / "rules" / "story.toml"
+STORY = Path(__file__).parent / "rules" / "story.toml"
 DOC = Path(__file__).parent.parent / "docs" / "check.md"
 BLOCKS = re.findall(r"```toml\n(.*?)```", DOC.read_text(encoding="utf-8"), flags=re.DOTALL)
 VALUES = 'select = { event = "kv_cache.allocated", field = "tokens" }'
