@@ -30,7 +30,7 @@ def test_the_cause_comes_first(story: Path) -> None:
         "baseline.log is ready with 159,269 tokens of KV cache; car.log failed: not enough memory for the KV cache. "
         "Cause: mem_fraction_static 0.88 -> 0.55 takes 31.03 GiB from the KV budget of every rank (10.42 -> -20.61 GiB). "
         "Not the cause: custom all-reduce (forced by environment in car.log): 0.01 GiB per rank, within print resolution. "
-        "First divergence: KV cache on TP0 (kv_cache.allocated): 10.42 GiB -> not reached."
+        "First divergence: KV cache, size (kv_cache.allocated), all 8 ranks: 10.42 GiB -> not reached."
     ) == first
     assert (0, "") == (done.returncode, done.stderr)
 
@@ -174,7 +174,7 @@ def test_the_answer_fits_one_screen(story: Path) -> None:
 
 def test_csv_and_markdown(story: Path) -> None:
     lines = logscope("diff", "baseline.log", "car.log", "-f", "csv", cwd=story).stdout.splitlines()
-    assert "worker,phase,event,role,field,rank,before,after,delta,verdict,reason" == lines[0]
+    assert "worker,phase,event,role,field,rank,before,after,delta,unit,verdict,reason" == lines[0]
     markdown = logscope("diff", "baseline.log", "car.log", "-f", "markdown", cwd=story).stdout
     assert "mem_fraction_static 0.88 -> 0.55 takes 31.03 GiB" in markdown
     assert len(markdown) < 65_536  # a comment on a pull request

@@ -8,11 +8,13 @@ from dataclasses import replace
 from logscope.causes import diagnose
 from logscope.differ.arguments import acts_on, changed_args, changed_facts
 from logscope.differ.attribution import attribute, token_step
-from logscope.differ.because import TITLES, find_causes
+from logscope.differ.because import find_causes
 from logscope.differ.evidence import Evidence
+from logscope.differ.naming import TITLES
+from logscope.differ.ranks import in_order, ranks_cell, ranks_phrase
 from logscope.differ.ruled_out import find_ruled_out
-from logscope.differ.steps import Tolerance, compare_steps, first_divergence
-from logscope.differ.times import phase_times
+from logscope.differ.steps import Tolerance, compare_steps, first_divergence, step_of
+from logscope.differ.times import WHOLE, phase_times, time_title
 from logscope.differ.types import (
     ArgChange,
     Attribution,
@@ -82,14 +84,14 @@ def _side(launch: Launch, name: str, packs: Packs) -> Side:
 
 
 def _release_notes(before: Launch, after: Launch) -> list[str]:
-    if before.releases == after.releases:
-        return []
+    if before.releases.overlaps(after.releases.since, after.releases.until):
+        return []  # they may be of one release
     return [
         f"the wordings are of SGLang {before.releases} and {after.releases}: steps that only one of them prints are not compared"
     ]
 
 
 __all__ = [
-    "TITLES", "ArgChange", "Attribution", "Cause", "Change", "Difference", "Divergence", "PhaseTime", "RuledOut", "Side", "Term",
-    "Tolerance", "diff_launches",
+    "TITLES", "WHOLE", "ArgChange", "Attribution", "Cause", "Change", "Difference", "Divergence", "PhaseTime", "RuledOut", "Side", "Term",
+    "Tolerance", "diff_launches", "in_order", "ranks_cell", "ranks_phrase", "step_of", "time_title",
 ]  # fmt: skip

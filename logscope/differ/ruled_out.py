@@ -34,7 +34,8 @@ def find_ruled_out(evidence: Evidence, causes: Sequence[Cause]) -> list[RuledOut
 def _measured(term: str, evidence: Evidence) -> float | None:
     """Return by how many bytes a term differs, within print resolution; None where it is more, or the logs do not tell."""
     if term in ("graphs", "distributed_init"):
-        rows = [row for row in rows_beside(evidence, term) if row.verdict != "unknown"]
+        lines = rows_beside(evidence, "distributed_init_beside" if term == "distributed_init" else term)
+        rows = [row for row in lines if row.verdict != "unknown"]
         if rows:
             return (
                 None

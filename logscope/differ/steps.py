@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from logscope.differ.align import KEY, align, spread_of
+from logscope.differ.ranks import in_order
 from logscope.differ.types import Change, Divergence, Verdict
 from logscope.model import Launch, Pos
 from logscope.packs import Packs, Pattern
@@ -196,13 +197,26 @@ def _can_print(pattern: Pattern, launch: Launch) -> bool:
 
 
 def first_divergence(changes: Sequence[Change]) -> Divergence | None:
-    """Return the first step, in the order of the first launch, at which memory or tokens part or one launch is not any more."""
-    for change in _candidates(changes):
-        return Divergence(change.phase, change.event, change.rank, change.before, change.after, change.unit)
-    return None
+    """Return the first step, in the order of the first launch, at which memory or tokens part or one launch is not any more.
 
-
-def _candidates(changes: Sequence[Change]) -> Iterator[Change]:
+    Of its ranks the values are those of the one that changed most.
+    """
     parted = [change for change in changes if change.is_worth_showing]
-    of_memory = [c for c in parted if c.unit in ("bytes", "tokens")]
-    yield from of_memory or [c for c in parted if c.unit == "s"]
+    candidates = [c for c in parted if c.unit in ("bytes", "tokens")] or [c for c in parted if c.unit == "s"]
+    if not candidates:
+        return None
+    first = step_of(candidates[0])
+    own = [change for change in candidates if step_of(change) == first]
+    by_rank = {change.rank: change for change in own}
+    ranks = in_order(by_rank)
+    worst = max((by_rank[rank] for rank in ranks), key=lambda change: abs(change.delta or 0.0), default=own[0])
+    everyone = in_order(change.rank for change in changes if step_of(change) == first)
+    return Divergence(
+        worst.worker, worst.phase, worst.event, worst.role, worst.field,
+        worst.rank, tuple(ranks), len(everyone), worst.before, worst.after, worst.unit,
+    )  # fmt: skip
+
+
+def step_of(change: Change) -> tuple[str | None, str, str, str, str]:
+    """Return which step it is, whichever rank says it."""
+    return change.worker, change.phase, change.event, change.role, change.field

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from logscope.differ.ranks import in_order, ranks_phrase
+from logscope.differ.steps import step_of
 from logscope.differ.types import Attribution, Cause, Change, RuledOut, Side
 from logscope.units import count_text, gib
 from logscope.words import clip
@@ -25,14 +27,29 @@ def verdict_lines(
         yield f"No change beyond print resolution: {before.name} and {after.name} {_both(before, after, budget)}."
         yield from (f"No effect: {_ruled_out_text(each)}." for each in ruled_out)
         return
-    yield _outcomes(before, after, budget)
+    yield _outcomes(before, after, budget) + _budgets(budget, causes)
     for index, cause in enumerate(causes[:MOST_CAUSES]):
         lead = "Cause" if index == 0 and _has_consequence(before, after, budget) else "Also" if index else "Difference"
         yield f"{lead}: {cause.sentence}"
     if not causes:
-        yield f"No cause found: {len(changed)} step{'s' if len(changed) > 1 else ''} differ{'' if len(changed) > 1 else 's'}, see below."
+        yield f"No cause found: {_steps(changed, changes)}, see below."
     for each in ruled_out:
         yield f"Not the cause: {_ruled_out_text(each)}."
+
+
+def _steps(changed: Sequence[Change], changes: Sequence[Change]) -> str:
+    """Count the steps that differ, each once however many ranks say it, and say on which ranks."""
+    count = len({step_of(change) for change in changed})
+    ranks = in_order(change.rank for change in changed)
+    where = ranks_phrase(ranks, len(in_order(change.rank for change in changes)))
+    return f"{count} step{'s differ' if count > 1 else ' differs'}{f' on {where}' if where else ''}"
+
+
+def _budgets(budget: Attribution, causes: Sequence[Cause]) -> str:
+    """Write the budgets of both launches, where several causes have a part in their difference."""
+    if budget.before is None or budget.after is None or sum(cause.is_of_budget for cause in causes) < 2:
+        return ""
+    return f" KV budget per rank: {gib(budget.before)} -> {gib(budget.after)} GiB."
 
 
 def _ruled_out_text(each: RuledOut) -> str:
@@ -69,6 +86,8 @@ def _state(side: Side, tokens: float | None) -> str:
         return f"is ready{capacity}{died}"
     if side.diagnosis is not None:
         return f"failed{capacity}: {clip(side.diagnosis.sentence.partition(': ')[0], 160)}"
+    if launch.outcome.kind == "cut" and not launch.has_start:
+        return f"shows only a part of its launch{capacity.replace(' with', ',', 1)}"
     if launch.outcome.kind == "cut":
-        return f"is a part of a log{capacity}"
+        return f"is cut before it was ready{capacity}"
     return f"is neither ready nor failed{capacity}"
