@@ -36,8 +36,8 @@ def _flags(before: Launch, after: Launch, packs: Packs) -> Iterator[ArgChange]:
         return
     for name in dict.fromkeys([*first, *second]):
         is_missing = name not in first or name not in second
-        if is_missing and before.args.values and after.args.values:
-            continue  # another release has other arguments; or the printed text is cut
+        if is_missing and (before.args.values or after.args.values):
+            continue  # another release has other arguments; the printed text is cut; or only what was typed is known of one
         values = [_shown(side, name) for side in (first, second)]
         if values[0] != values[1]:
             is_noise = _is_noise(name, values, packs)
@@ -100,11 +100,17 @@ def changed_facts(changes: Sequence[Change]) -> list[ArgChange]:
             or change.field in _NOT_FACTS[:-2]
         ):
             continue
-        event = change.event.partition(".")[2]
-        name = event if change.field == "said" else f"{event} {change.field}"
+        name = _fact_name(change)
         before, after = _fact(change.before), _fact(change.after)
         found.setdefault((name, before, after), ArgChange(name, before, after, "log line", noise=False))
     return list(found.values())
+
+
+def _fact_name(change: Change) -> str:
+    """Name what a line says by the line and the field: "nccl_version", "load_weights model_type"."""
+    event = change.event.partition(".")[2]
+    event = change.phase if event in ("begin", "end") else event
+    return event if change.field == "said" or event.endswith(change.field) else f"{event} {change.field}"
 
 
 def _fact(value: float | str | None) -> str | None:

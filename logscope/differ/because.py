@@ -15,7 +15,7 @@ from logscope.differ.types import Cause
 from logscope.differ.unexplained import UNEXPLAINED
 
 _INIT = "distributed_init"
-_INIT_FACTS = ("nccl_version version",)
+_INIT_FACTS = {"nccl_version": "NCCL"}
 
 
 def find_causes(evidence: Evidence, others: Sequence[Evidence], tolerance: Tolerance) -> list[Cause]:
@@ -110,7 +110,7 @@ def _beside_it(effects: Sequence[Effect], evidence: Evidence) -> str:
     if not any(effect.term.startswith(_INIT) for effect in effects):
         return ""
     facts = [fact for fact in changed_facts(evidence.changes) if fact.name in _INIT_FACTS]
-    shown = [f"{fact.name} {fact.before or 'not said'} -> {fact.after or 'not said'}" for fact in facts]
+    shown = [f"{_INIT_FACTS[fact.name]} {fact.before or 'not said'} -> {fact.after or 'not said'}" for fact in facts]
     return f"; {', '.join(shown)}" if shown else ""
 
 

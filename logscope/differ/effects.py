@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from logscope.differ.attribution import budget_step
 from logscope.differ.evidence import BESIDE, Effect, Evidence
@@ -37,7 +37,7 @@ def find_effects(evidence: Evidence, others: Sequence[Evidence], tolerance: Tole
     Args:
         others: the same launch compared with further baselines. An effect that one of them does not show is their spread.
     """
-    found = [*_budget_effects(evidence, tolerance), *_time_effects(evidence, tolerance)]
+    found = [*_without_pages(_budget_effects(evidence, tolerance)), *_time_effects(evidence, tolerance)]
     for other in others:
         seen = {(each.term, each.is_up) for each in _budget_effects(other, tolerance)}
         seen |= {(each.term, each.is_up) for each in _time_effects(other, tolerance)}
@@ -46,6 +46,12 @@ def find_effects(evidence: Evidence, others: Sequence[Evidence], tolerance: Tole
     if not any(effect.is_of_budget for effect in found):
         beside.extend(capacity_effect(evidence))
     return [*found, *beside]
+
+
+def _without_pages(effects: Iterable[Effect]) -> list[Effect]:
+    """Return effects without that of whole pages, unless it is the only one: beside others it is within what they are known to."""
+    found = list(effects)
+    return found if len(found) == 1 else [effect for effect in found if effect.term != "page"]
 
 
 def _is_counted(effect: Effect, found: Sequence[Effect]) -> bool:
@@ -86,14 +92,28 @@ def _is_real(evidence: Evidence, term: str, tokens: float, largest: float) -> bo
 
 
 def _own_figures(evidence: Evidence, term: Term) -> tuple[str | None, str | None, str]:
-    """Return what ranks print of a term, of the rank on which it changed most, and which ranks it changed on."""
-    event, name = _LINES.get(term.term, ("", ""))
-    rows = [c for c in evidence.changes if c.event == event and c.field == name and c.worker != "draft"]
+    """Return what ranks print of a term, of the rank on which it changed most, and which ranks it changed on.
+
+    Free memory that distributed init has a part in has no figure of its own: then only the ranks are told.
+    """
+    rows = _rows_of(term.term, evidence)
     changed = [change for change in rows if change.delta is not None and change.verdict == "changed"]
+    init = {row.rank: row.delta or 0.0 for row in _rows_of("distributed_init", evidence) if row.verdict == "changed"}
+    if term.term == "free_at_init" and init:
+        step = _LEAST_BESIDE + 1  # of each of two printed figures
+        apart = {
+            change.rank for change in changed if abs((change.delta or 0.0) + init.get(change.rank, 0.0)) > 2 * step
+        }
+        return None, None, _where(apart, rows)
     if not changed:
         return _gib_or_none(term.before), _gib_or_none(term.after), ""
     worst = max(changed, key=lambda change: abs(change.delta or 0.0))
     return _gib_or_none(worst.before), _gib_or_none(worst.after), _where({change.rank for change in changed}, rows)
+
+
+def _rows_of(term: str, evidence: Evidence) -> list[Change]:
+    event, name = _LINES.get(term, ("", ""))
+    return [c for c in evidence.changes if c.event == event and c.field == name and c.worker != "draft"]
 
 
 def _gib_or_none(amount: float | str | None) -> str | None:
@@ -125,12 +145,7 @@ def _effects_beside(evidence: Evidence) -> Iterator[Effect]:
 
 def _felt(amount: float, rank: str, evidence: Evidence) -> float:
     """Return how much of what distributed init took more is missing after it; all of it where no line tells what is free then."""
-    event, name = _LINES["free_at_init"]
-    free = [
-        change.delta
-        for change in evidence.changes
-        if (change.event, change.field, change.rank) == (event, name, rank) and change.worker != "draft"
-    ]
+    free = [row.delta for row in _rows_of("free_at_init", evidence) if row.rank == rank]
     if not free or free[0] is None:
         return amount
     lost = -free[0]

@@ -9,7 +9,7 @@ from logscope import budget
 from logscope.budget import Interval, exact
 from logscope.differ.types import Side
 from logscope.model import Event, Launch
-from logscope.server_args import arg_number
+from logscope.server_args import arg_count, arg_number
 from logscope.sizing import POOLS, Sizing, Stated, fraction_used
 from logscope.timeline import item_quantities
 
@@ -54,7 +54,7 @@ class Figures:
 def figures_of(side: Side) -> Figures | None:
     """Return the figures of a launch, None where it does not tell its free memory or fraction."""
     sizing, fraction = side.sizing, _fraction(side.sizing)
-    if sizing.total is None or sizing.avail is None or fraction is None:
+    if sizing.total is None or sizing.avail is None or fraction is None or _is_partial(side):
         return None
     total, avail = sizing.total.amount, sizing.avail.amount
     own_total, draft = _own_total(sizing, total), counted_draft(side.launch, sizing)
@@ -105,6 +105,15 @@ def tokens_of(sizing: Sizing) -> float | None:
 def _fraction(sizing: Sizing) -> float | None:
     """Return the fraction in force, also where the pools are not what it gives: that difference is shown, and not explained away."""
     return sizing.fraction.in_force if sizing.fraction.in_force is not None else fraction_used(sizing)
+
+
+def _is_partial(side: Side) -> bool:
+    """Return whether some rank has not said yet what is free after its weights: the least over the ranks is not known then."""
+    args, sizing = side.launch.args.values, side.sizing
+    if sizing.tokens is not None:
+        return False
+    due = arg_count(args, "tp_size") * arg_count(args, "pp_size") // arg_count(args, "nnodes")
+    return sum(each.avail is not None for each in sizing.ranks) < max(len(side.launch.ranks), due)
 
 
 def _own_total(sizing: Sizing, total: Interval) -> float:

@@ -9,6 +9,7 @@ from logscope.amounts import flag_text, fraction_text
 from logscope.differ.arguments import acts_on
 from logscope.differ.direction import could_make
 from logscope.differ.evidence import Effect, Evidence
+from logscope.differ.figures import stated_avail
 from logscope.differ.times import time_title
 from logscope.differ.types import ArgChange, CauseKind, Side
 from logscope.differ.unexplained import UNEXPLAINED
@@ -38,7 +39,7 @@ _OWN_TERMS = {  # what an argument has to act on, to be the cause of these
     "draft_cell": ("draft", "cell"),
     "draft_memory": ("draft",),
     "distributed_init_beside": ("distributed_init",),
-    "pool": ("cell", "page"),
+    "pool": ("limits", "cell", "page"),
     "missing": ("between",),
     "capacity": ("fraction", "limits", "cell", "weights", "between", "draft", "page"),
 }
@@ -74,9 +75,19 @@ def _of(term: str) -> str:
 
 
 def _title(effect: Effect, evidence: Evidence) -> str:
-    """Name memory that went after the weights by the line that says so, if one does."""
-    named = evidence.budget.named_between if effect.term == "between" else ""
-    return f"memory of the {named}" if named else TITLES[effect.term]
+    """Name memory that went after the weights by the line that says so, or that states what was left."""
+    if effect.term != "between":
+        return TITLES[effect.term]
+    if evidence.budget.named_between:
+        return f"memory of the {evidence.budget.named_between}"
+    terms = [term for term in evidence.budget.terms if term.term == "between"]
+    is_second = any((term.after or 0.0) > (term.before or 0.0) for term in terms)
+    side = evidence.after if is_second else evidence.before
+    stated = stated_avail(side)
+    last = next((event for event in side.launch.events if stated is not None and event.pos == stated.pos), None)
+    if last is None or last.pattern.phase == "load_weights":
+        return TITLES[effect.term]
+    return f"memory taken between the weights and {last.pattern.id}"
 
 
 def _terms(effect: Effect) -> tuple[str, ...]:

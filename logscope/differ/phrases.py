@@ -6,25 +6,24 @@ from collections.abc import Sequence
 
 from logscope.differ.evidence import BESIDE, Effect, Evidence
 from logscope.differ.figures import middle
+from logscope.differ.naming import FRACTION, TITLES
 from logscope.differ.types import CauseKind, Side
 from logscope.differ.unexplained import CAPACITY, MISSING, capacity_text, missing_text
 from logscope.units import count_text, gib
 from logscope.words import duration_text
-
-_FRACTION = "mem_fraction_static"
 
 
 def change_text(name: str, before: str | None, after: str | None, kind: CauseKind, evidence: Evidence) -> str:
     """Write what was changed: its name, both values, and where they were inferred from or nothing tells who set them."""
     if before is None and after is None:
         return name
-    values = f"{before if before is not None else 'not set'} -> {after if after is not None else 'not set'}"
+    values = " -> ".join("not set" if value in (None, "None") else str(value) for value in (before, after))
     if kind == "release":
         return f"{name} ({before}) -> ({after})"
     if kind == "inferred":
         unknown = [side.name for side in _sides(evidence) if side.sizing.fraction.in_force is None]
         return f"{name} {values} (inferred from the pool: no server_args in {' and '.join(unknown)})"
-    if name == _FRACTION and not _is_typed_or_derived(evidence):
+    if name == FRACTION and not _is_typed_or_derived(evidence):
         return f"{name} {values} (in force; typed or chosen by SGLang is not in the log)"
     return f"{name} {values}"
 
@@ -34,7 +33,7 @@ def _sides(evidence: Evidence) -> tuple[Side, Side]:
 
 
 def _is_typed_or_derived(evidence: Evidence) -> bool:
-    own = next((arg for arg in evidence.args if arg.name == _FRACTION), None)
+    own = next((arg for arg in evidence.args if arg.name == FRACTION), None)
     return own is not None and own.origin is not None
 
 
@@ -50,12 +49,13 @@ def effects_text(effects: Sequence[Effect], evidence: Evidence, *, is_alone: boo
 
 def _effect_text(effect: Effect, evidence: Evidence, is_alone: bool, has_arg: bool) -> str:
     if effect.seconds is not None:
-        return _time_text(effect.seconds, evidence)
+        title = f"{TITLES.get(effect.term, effect.term)} is " if has_arg and not evidence.both_ready else ""
+        return f"{title}{_time_text(effect.seconds, evidence)}"
     if effect.term == MISSING:
         return missing_text(effect, evidence) + _figures(effect, evidence, is_alone)
     if effect.term == CAPACITY:
         return capacity_text(effect, has_arg=has_arg)
-    everyone = "every rank" if len(evidence.after.launch.ranks) > 1 else "the rank"
+    everyone = "every rank" if max(len(side.launch.ranks) for side in _sides(evidence)) > 1 else "the rank"
     if effect.bytes is None:
         return f"changes the capacity by {_signed(effect.tokens or 0)} tokens{_cells(effect, evidence)}"
     amount = f"{gib(abs(effect.bytes))} GiB"
@@ -73,12 +73,14 @@ def _effect_text(effect: Effect, evidence: Evidence, is_alone: bool, has_arg: bo
 
 def _time_text(seconds: float, evidence: Evidence) -> str:
     if not evidence.both_ready:
-        return f"is {duration_text(abs(seconds))} {'longer' if seconds > 0 else 'shorter'}"
+        return f"{duration_text(abs(seconds))} {'longer' if seconds > 0 else 'shorter'}"
     return f"makes the launch {duration_text(abs(seconds))} {'slower' if seconds > 0 else 'faster'}"
 
 
 def _cells(effect: Effect, evidence: Evidence) -> str:
-    """Write the bytes per token of both launches, where they are what changed the capacity."""
+    """Write the bytes per token of both launches, or that the draft is charged in them, where that changed the capacity."""
+    if effect.term == "draft_cell":
+        return " (the draft's layers, charged in bytes per token)"
     cells = [side.sizing.cell for side in _sides(evidence)]
     if effect.term != "cell" or cells[0] is None or cells[1] is None:
         return ""

@@ -45,7 +45,16 @@ def compare_steps(
     patterns = {pattern.id: pattern for pattern in packs.patterns}
     judge = _Judge(shown[0], shown[1], patterns, packs, tolerance, spread, len(baselines), token_step)
     changes = [judge.change({str(key): row[key] for key in row}) for row in joined.to_dict("records")]
-    return sorted(changes, key=lambda change: change.order), notes
+    return _on_a_timeline(changes), notes
+
+
+def _on_a_timeline(changes: Sequence[Change]) -> list[Change]:
+    """Sort changes by when the first rank gets to the step: the nodes of a launch stand one after the other in its events."""
+    earliest: dict[object, int] = {}
+    for change in changes:
+        step = step_of(change)
+        earliest[step] = min(change.order, earliest.get(step, change.order))
+    return sorted(changes, key=lambda change: (earliest[step_of(change)], change.order))
 
 
 def _spread(baselines: Sequence[Launch], packs: Packs) -> Mapping[tuple[object, ...], tuple[float, float]]:
@@ -213,7 +222,7 @@ def first_divergence(changes: Sequence[Change]) -> Divergence | None:
     everyone = in_order(change.rank for change in changes if step_of(change) == first)
     return Divergence(
         worst.worker, worst.phase, worst.event, worst.role, worst.field,
-        worst.rank, tuple(ranks), len(everyone), worst.before, worst.after, worst.unit,
+        worst.rank, tuple(ranks), len(everyone), worst.before, worst.after, worst.unit, worst.reason,
     )  # fmt: skip
 
 

@@ -14,7 +14,17 @@ WHOLE = "launch"
 def phase_times(before: Launch, after: Launch) -> list[PhaseTime]:
     """Return for each phase the time of the rank that took longest, and of the whole launch until it was ready."""
     first, second = _longest(before), _longest(after)
+    if _openers(before) != _openers(after):  # what comes before the first phase has no common beginning
+        first, second = _without_start(first), _without_start(second)
     return [PhaseTime(name, first.get(name), second.get(name)) for name in dict.fromkeys([*first, *second])]
+
+
+def _openers(launch: Launch) -> set[str]:
+    return {event.pattern.id for event in launch.events if event.pattern.opens_launch and event.clock}
+
+
+def _without_start(times: dict[str, float]) -> dict[str, float]:
+    return {name: seconds for name, seconds in times.items() if name != WHOLE and not name.startswith(f"{GAP} before ")}
 
 
 def is_gap(phase: str) -> bool:

@@ -146,6 +146,7 @@ class Divergence:
     before: float | str | None
     after: float | str | None
     unit: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

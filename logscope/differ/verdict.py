@@ -31,25 +31,35 @@ def verdict_lines(
     for index, cause in enumerate(causes[:MOST_CAUSES]):
         lead = "Cause" if index == 0 and _has_consequence(before, after, budget) else "Also" if index else "Difference"
         yield f"{lead}: {cause.sentence}"
-    if not causes:
-        yield f"No cause found: {_steps(changed, changes)}, see below."
+    if not causes and _fail_apart(before, after):
+        yield "Each failed for a reason of its own; what the earlier failure did not reach is not compared."
+    elif not causes and not any(change.verdict == "changed" for change in changed):
+        yield f"No difference as far as both logs go: {_steps(changed, changes, 'is', 'are')} not reached by one of them."
+    elif not causes:
+        yield f"No cause found: {_steps(changed, changes, 'differs', 'differ')}, see below."
     for each in ruled_out:
         yield f"Not the cause: {_ruled_out_text(each)}."
 
 
-def _steps(changed: Sequence[Change], changes: Sequence[Change]) -> str:
-    """Count the steps that differ, each once however many ranks say it, and say on which ranks."""
+def _fail_apart(before: Side, after: Side) -> bool:
+    """Return whether both failed, and not for the same root cause."""
+    both = before.diagnosis, after.diagnosis
+    return both[0] is not None and both[1] is not None and both[0].cause != both[1].cause
+
+
+def _steps(changed: Sequence[Change], changes: Sequence[Change], one: str, many: str) -> str:
+    """Count steps, each once however many ranks say it, and say on which ranks: "2 steps on all 8 ranks differ"."""
     count = len({step_of(change) for change in changed})
-    ranks = in_order(change.rank for change in changed)
-    where = ranks_phrase(ranks, len(in_order(change.rank for change in changes)))
-    return f"{count} step{'s differ' if count > 1 else ' differs'}{f' on {where}' if where else ''}"
+    where = ranks_phrase((change.rank for change in changed), len(in_order(change.rank for change in changes)))
+    return f"{count} step{'s' if count > 1 else ''}{f' on {where}' if where else ''} {many if count > 1 else one}"
 
 
 def _budgets(budget: Attribution, causes: Sequence[Cause]) -> str:
     """Write the budgets of both launches, where several causes have a part in their difference."""
     if budget.before is None or budget.after is None or sum(cause.is_of_budget for cause in causes) < 2:
         return ""
-    return f" KV budget per rank: {gib(budget.before)} -> {gib(budget.after)} GiB."
+    before, after = gib(budget.before), gib(budget.after)
+    return "" if before == after else f" KV budget per rank: {before} -> {after} GiB."
 
 
 def _ruled_out_text(each: RuledOut) -> str:
@@ -89,5 +99,5 @@ def _state(side: Side, tokens: float | None) -> str:
     if launch.outcome.kind == "cut" and not launch.has_start:
         return f"shows only a part of its launch{capacity.replace(' with', ',', 1)}"
     if launch.outcome.kind == "cut":
-        return f"is cut before it was ready{capacity}"
-    return f"is neither ready nor failed{capacity}"
+        return f"is cut before it was ready{capacity.replace(' with', ', with', 1)}"
+    return f"is neither ready nor failed when its log ends{capacity.replace(' with', ', with', 1)}"

@@ -24,7 +24,7 @@ from logscope.differ import (
 from logscope.errors import UsageError
 from logscope.packs import Packs
 from logscope.report.diff_data import RECORDS, change_row, diff_data
-from logscope.report.diff_words import NOT_REACHED, delta_words, signed_gib, step_title, two_values, value_words
+from logscope.report.diff_words import NOT_REACHED, both_values, delta_words, signed_gib, step_title, two_values
 from logscope.report.types import Column, Records, Report, Section, Style, Table, TableRow, Text
 from logscope.units import count_text, gib, seconds_text
 from logscope.words import inside_a_sentence
@@ -32,6 +32,7 @@ from logscope.words import inside_a_sentence
 MOST_STEPS = 12
 MOST_UNREACHED = 3
 MOST_ARGS = 12
+_NO_SUCH_LINE = "no such line"
 _SCREEN = 80
 _BESIDE_VALUES = 22  # columns for who gave it, the mark, and what stands between columns
 _NARROWEST_VALUE = 10
@@ -96,8 +97,9 @@ def _style(difference: Difference) -> Style:
 
 
 def _tables(difference: Difference, chosen: Sequence[Change], shown: Shown, packs: Packs) -> Iterator[Section]:
-    if difference.budget.terms and difference.is_changed:
-        yield _budget_table(difference.budget)
+    budget = difference.budget
+    if difference.is_changed and (_is_missing(budget) or any(_is_worth_a_row(term) for term in budget.terms)):
+        yield _budget_table(budget)
     steps = _step_table(chosen, shown, packs)
     if steps.rows:
         yield steps
@@ -127,7 +129,7 @@ def _first_text(first: Divergence | None, packs: Packs) -> str:
         return ""
     title = inside_a_sentence(step_title(first, packs)).replace(": ", ", ", 1)
     where = ranks_phrase(first.ranks, first.of)
-    values = f"{value_words(first.before, first.unit)} -> {value_words(first.after, first.unit)}"
+    values = " -> ".join(both_values(first, _NO_SUCH_LINE))
     return f"First divergence: {title} ({first.event}){f', {where}' if where else ''}: {values}."
 
 
@@ -138,10 +140,19 @@ def _budget_table(budget: Attribution) -> Table:
     rows = [
         TableRow(("before", gib(budget.before or 0), _tokens(budget.tokens_before))),
         *(TableRow((TITLES.get(t.term, t.term), signed_gib(t.bytes), _signed(t.tokens)), mark=True) for t in terms),
-        TableRow(("rounding and remainder", signed_gib(rest), _signed(budget.residual_tokens))),
+        TableRow((_rest_title(budget), signed_gib(rest), _signed(budget.residual_tokens)), mark=_is_missing(budget)),
         TableRow(("after", gib(budget.after or 0), _tokens(budget.tokens_after))),
     ]
     return Table("", columns, tuple(rows))
+
+
+def _rest_title(budget: Attribution) -> str:
+    return TITLES["missing"] if _is_missing(budget) else "rounding and remainder"
+
+
+def _is_missing(budget: Attribution) -> bool:
+    """Return whether the pools are not what free memory and fraction give, beyond print resolution."""
+    return budget.missing is not None and abs(budget.missing.bytes) > budget.missing.step + 1
 
 
 def _is_worth_a_row(term: Term) -> bool:
@@ -158,7 +169,7 @@ def _tokens(count: float | None) -> str:
 def _signed(count: float | None) -> str:
     if count is None:
         return ""
-    return f"{round(count):+,}"
+    return f"{round(count):+,}" if round(count) else "0"
 
 
 def _step_table(chosen: Sequence[Change], shown: Shown, packs: Packs) -> Table:
@@ -197,11 +208,9 @@ def _step_row(group: Sequence[Change], chosen: Sequence[Change], packs: Packs) -
     change = group[0]
     everyone = in_order(each.rank for each in chosen if step_of(each) == step_of(change))
     who = ranks_cell((each.rank for each in group), len(everyone))
-    before, after = (value_words(value, change.unit) for value in (change.before, change.after))
-    delta = delta_words(change)
-    if (change.before is None or change.after is None) and not change.reason.startswith(NOT_REACHED):
-        before, after = ("-" if text == NOT_REACHED else text for text in (before, after))
-        delta = change.reason
+    before, after = both_values(change, "-")
+    is_one_sided = (change.before is None or change.after is None) and not change.reason.startswith(NOT_REACHED)
+    delta = change.reason if is_one_sided else delta_words(change)
     return TableRow((step_title(change, packs), before, after, delta, who), mark=change.verdict == "changed")
 
 

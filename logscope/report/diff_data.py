@@ -68,6 +68,7 @@ def diff_data(difference: Difference, chosen: Sequence[Change]) -> dict[str, obj
             "before": first.before,
             "after": first.after,
             "unit": first.unit or None,
+            "reason": first.reason,
         },
         "notes": list(difference.notes),
     }

@@ -58,10 +58,20 @@ def _edge(event: str, packs: Packs) -> str:
     return next((pattern.edge for pattern in packs.patterns if pattern.id == event), "point")
 
 
-def value_words(value: float | str | None, unit: str) -> str:
-    """Write a value of a step; "not reached" for none."""
+def both_values(step: Change | Divergence, none: str) -> tuple[str, str]:
+    """Write the values of a step in both launches.
+
+    Args:
+        none: what to write where a launch has no such step, though it got that far.
+    """
+    absent = NOT_REACHED if step.reason.startswith(NOT_REACHED) else none
+    before, after = (_value_words(value, step.unit, absent) for value in (step.before, step.after))
+    return before, after
+
+
+def _value_words(value: float | str | None, unit: str, absent: str) -> str:
     if value is None:
-        return NOT_REACHED
+        return absent
     if isinstance(value, str):
         return clip(value, 20)
     if unit == "bytes":
