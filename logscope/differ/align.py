@@ -39,7 +39,9 @@ def align(before: Launch, after: Launch, packs: Packs) -> tuple[pandas.DataFrame
 
     frames = [step_frame(launch, packs) for launch in (before, after)]
     notes: list[str] = []
-    if not _same_ranks(before, after):
+    if len(before.ranks) == len(after.ranks) == 1 and not _same_ranks(before, after):
+        frames = [_named_alike(frame, launch) for frame, launch in zip(frames, (before, after), strict=True)]
+    elif not _same_ranks(before, after):
         who = " and ".join(_ranks_of(launch) for launch in (before, after))
         notes.append(f"the ranks differ ({who}): of each step the least and the most over the ranks are compared")
         frames = [_over_ranks(frame) for frame in frames]
@@ -57,6 +59,12 @@ def step_frame(launch: Launch, packs: Packs) -> pandas.DataFrame:
     columns = [*KEY, "unit", "number", "resolution", "text", "file", "line", "order"]
     frame = pandas.DataFrame(rows, columns=columns)
     return frame.astype({"number": "Float64", "resolution": "Float64", "line": "Int64", "order": "Int64"})
+
+
+def _named_alike(frame: pandas.DataFrame, launch: Launch) -> pandas.DataFrame:
+    """Return the frame with the one rank of a launch untagged: some releases tag it, and others do not."""
+    own = rank_name(launch.ranks[0])
+    return frame.assign(rank=frame["rank"].where(frame["rank"] != own, ""))
 
 
 def _same_ranks(before: Launch, after: Launch) -> bool:

@@ -88,6 +88,12 @@ def acts_on(name: str, packs: Packs) -> tuple[str, ...]:
     return next((terms for pattern, terms in packs.acts_on.items() if fnmatchcase(name, pattern)), ())
 
 
+def are_one_setting(first: ArgChange, second: ArgChange, packs: Packs) -> bool:
+    """Return whether two arguments set one thing: they act on the same, and their names share a word."""
+    words = [{word.rstrip("s") for word in arg.name.lower().split("_") if len(word) > 3} for arg in (first, second)]
+    return acts_on(first.name, packs) == acts_on(second.name, packs) and bool(words[0] & words[1])
+
+
 def changed_facts(changes: Sequence[Change]) -> list[ArgChange]:
     """Return what lines say in words and the other launch says otherwise, or not at all: backends, versions, warnings."""
     found: dict[tuple[str, str | None, str | None], ArgChange] = {}

@@ -85,7 +85,7 @@ def _memory_terms(first: Figures, second: Figures) -> Iterator[Term]:
     before_weights = free - kept * (second.total - first.total)
     yield _term("free_at_init", before_weights - from_init, step, first, second)
     yield _term("distributed_init", from_init, step, first, second, first.init, second.init)
-    yield _term("weights", first.weights - second.weights, step, first, second)
+    yield _term("weights", first.weights - second.weights, step, first, second, first.weights, second.weights)
     yield _term("between", first.between - second.between, step, first, second, first.between, second.between)
     yield _term("draft", first.draft - second.draft, step / 2, first, second)
     total = (first.total + second.total) / 2

@@ -8,7 +8,7 @@ from logscope.differ.arguments import changed_facts
 from logscope.differ.effects import find_effects
 from logscope.differ.evidence import BESIDE, Effect, Evidence
 from logscope.differ.failing import failures, is_out_of_memory_by
-from logscope.differ.naming import FRACTION, TITLES, Named, fraction_of, name_effect
+from logscope.differ.naming import FRACTION, TITLES, Named, fraction_of, kind_of, name_effect
 from logscope.differ.phrases import change_text, effects_text
 from logscope.differ.steps import Tolerance
 from logscope.differ.types import Cause
@@ -28,12 +28,14 @@ def find_causes(evidence: Evidence, others: Sequence[Evidence], tolerance: Toler
     effects = find_effects(evidence, others, tolerance)
     for effect in effects:
         named = name_effect(effect, evidence)
-        groups.setdefault((named.kind, named.name), (named, []))[1].append(effect)
+        known, own = groups.get((named.kind, named.name), (named, []))
+        together = tuple(dict.fromkeys((*known.others, *named.others)))
+        groups[named.kind, named.name] = (known._replace(others=together), [*own, effect])
     ranked = sorted(groups.values(), key=lambda group: _rank(group[1]))
     is_alone = sum(_rank(group[1])[0] == 0 for group in ranked) == 1
     causes = [_cause(named, own, evidence, is_alone=is_alone) for named, own in ranked]
     found = list(failures(evidence, effects))
-    blamed = {failure.name for failure in found}
+    blamed = {name for failure in found for name in failure.names}
     return [*found, *(cause for cause in causes if cause.name not in blamed)]
 
 
@@ -73,11 +75,21 @@ def _cause(named: Named, effects: Sequence[Effect], evidence: Evidence, *, is_al
     text = effects_text(parts, evidence, is_alone=is_alone and main.is_of_budget, has_arg=has_arg)
     text = f"{_moved(named, effects, evidence)}{text}{_beside_it(effects, evidence)}{_left(effects, evidence)}"
     if has_arg or parts[0].term not in UNEXPLAINED:
-        changed = change_text(named.name, named.before, named.after, named.kind, evidence)
+        changed = _changed_text(named, evidence)
         where = f" on {main.where}" if named.kind == "memory" and main.where and main.term not in BESIDE else ""
         is_told_apart = parts[0].term in UNEXPLAINED or (parts[0].seconds is not None and not evidence.both_ready)
         text = f"{changed}{where}{':' if is_told_apart else ''} {text}"
-    return Cause(*named, main.bytes, main.tokens, f"{text}.", main.is_of_budget)
+    together = tuple(other.name for other in named.others)
+    return Cause(*named[:4], main.bytes, main.tokens, f"{text}.", main.is_of_budget, together)
+
+
+def _changed_text(named: Named, evidence: Evidence) -> str:
+    """Write what was changed, with what else acts on the same."""
+    text = change_text(named.name, named.before, named.after, named.kind, evidence)
+    if not named.others:
+        return text
+    others = [change_text(arg.name, arg.before, arg.after, kind_of(arg), evidence) for arg in named.others]
+    return f"{text}, together with {' and '.join(others)},"
 
 
 def _parts(effects: Sequence[Effect]) -> list[Effect]:

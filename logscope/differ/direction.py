@@ -1,7 +1,8 @@
-"""Which way an argument moves things: one that moved the other way cannot have made a change."""
+"""Which way an argument moves things, and how far: one that moved the other way, or not as far, cannot have made a change."""
 
 from __future__ import annotations
 
+import math
 from fnmatch import fnmatchcase
 
 from logscope.differ.types import ArgChange
@@ -14,6 +15,9 @@ _SIGNS = (
     ("cuda_graph*bs*", "fraction", -1),
     ("chunked_prefill_size", "fraction", -1),
     ("tp_size", "weights", 1),
+    ("tp_size", "free_at_init", -1),
+    ("tp_size", "distributed_init", -1),
+    ("tp_size", "distributed_init_beside", 1),
     ("pp_size", "weights", 1),
     ("cpu_offload_gb", "weights", 1),
     ("max_total_tokens", "limits", 1),
@@ -24,16 +28,32 @@ _SIGNS = (
     ("enable_lora", "between", -1),
     ("max_lora*", "between", -1),
 )
+_SHARES = ("tp_size", "pp_size")
+_UNEVEN = 0.25  # layers and vocabularies are cut unevenly, some parts not at all: of the logarithm of the ratio
 _NO_CAP = ("max_total_tokens",)  # None is more than any number
 
 
-def could_make(arg: ArgChange, term: str, *, is_up: bool | None) -> bool:
-    """Return whether an argument's change can have moved an effect up or down; True where nothing is known of it."""
+def could_make(
+    arg: ArgChange, term: str, *, is_up: bool | None, figures: tuple[float | None, float | None] = (None, None)
+) -> bool:
+    """Return whether an argument's change can have moved an effect up or down; True where nothing is known of it.
+
+    Args:
+        figures: what the effect is about in both launches, bytes: the weights of a rank.
+    """
     before, after = _number(arg.name, arg.before), _number(arg.name, arg.after)
     sign = next((sign for name, own, sign in _SIGNS if own == term and fnmatchcase(arg.name, name)), None)
     if sign is None or is_up is None or before is None or after is None or before == after:
         return True
-    return ((after - before) * sign > 0) == is_up
+    return ((after - before) * sign > 0) == is_up and not _is_beyond_shares(arg.name, (before, after), figures)
+
+
+def _is_beyond_shares(name: str, parts: tuple[float, float], figures: tuple[float | None, float | None]) -> bool:
+    """Return whether weights changed more than what cutting them into other shares can do."""
+    before, after = figures
+    if name not in _SHARES or not before or not after or min(parts) <= 0:
+        return False
+    return abs(math.log(before / after)) > abs(math.log(parts[1] / parts[0])) + _UNEVEN
 
 
 def _number(name: str, text: str | None) -> float | None:

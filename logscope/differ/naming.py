@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from logscope.amounts import flag_text, fraction_text
-from logscope.differ.arguments import acts_on
+from logscope.differ.arguments import acts_on, are_one_setting
 from logscope.differ.direction import could_make
 from logscope.differ.evidence import Effect, Evidence
-from logscope.differ.figures import stated_avail
+from logscope.differ.figures import middle, stated_avail
 from logscope.differ.times import time_title
 from logscope.differ.types import ArgChange, CauseKind, Side
-from logscope.differ.unexplained import UNEXPLAINED
+from logscope.units import GIB
 
 FRACTION = "mem_fraction_static"
 TITLES = {
@@ -43,7 +44,11 @@ _OWN_TERMS = {  # what an argument has to act on, to be the cause of these
     "missing": ("between",),
     "capacity": ("fraction", "limits", "cell", "weights", "between", "draft", "page"),
 }
-_NOT_THE_RELEASE = ("free_at_init", "distributed_init", *UNEXPLAINED)
+_OF_THE_RELEASE = ("draft", "draft_cell", "draft_memory", "graphs", "between", "page")
+_MOST_OF_THE_RELEASE = (
+    0.1  # of weights and bytes per token: another release lays them out otherwise, it does not halve them
+)
+_MOST_BEFORE_WEIGHTS = 4 * GIB  # of all communicators and their buffers: more is another process or another card
 
 
 class Named(NamedTuple):
@@ -53,21 +58,51 @@ class Named(NamedTuple):
     name: str
     before: str | None
     after: str | None
+    others: tuple[ArgChange, ...] = ()
 
 
 def name_effect(effect: Effect, evidence: Evidence) -> Named:
     """Name an effect by the argument that acts on it, by the release, or by itself."""
     if effect.term == "fraction":
         return _name_fraction(effect, evidence)
-    arg = None if _is_before_arguments(effect, evidence) else acting(_terms(effect), evidence, is_up=effect.is_up)
-    if arg is not None:
-        return Named(kind_of(arg), arg.name, arg.before, arg.after)
-    if effect.seconds is None and effect.term not in _NOT_THE_RELEASE and not evidence.may_be_one_release:
+    args = [] if _is_before_arguments(effect, evidence) else fitting(_terms(effect), evidence, is_up=effect.is_up)
+    if args:
+        return _name_by(args, _terms(effect), evidence)
+    if not evidence.may_be_one_release and _is_of_the_release(effect, evidence):
         return _name_release(evidence)
     if effect.seconds is not None:
         title = TITLES.get(effect.term) or f"time {_of(effect.term)}{time_title(effect.term, evidence.packs)}"
         return Named("time", title, effect.before, effect.after)
     return Named("memory", _title(effect, evidence), effect.before, effect.after)
+
+
+def _name_by(args: Sequence[ArgChange], terms: Sequence[str], evidence: Evidence) -> Named:
+    """Name an effect by the first of the arguments that fit, and by the others that act on it as directly."""
+    arg, others = args[0], list[ArgChange]()
+    for other in args[1:]:
+        is_known = any(are_one_setting(other, each, evidence.packs) for each in (arg, *others))
+        if other.origin != "derived" and _is_direct(other, terms, evidence) and not is_known:
+            others.append(other)
+    return Named(kind_of(arg), arg.name, arg.before, arg.after, tuple(others))
+
+
+def _is_direct(arg: ArgChange, terms: Sequence[str], evidence: Evidence) -> bool:
+    """Return whether an argument is there to act on one of the terms; what cuts the model acts on bytes per token, too."""
+    own = acts_on(arg.name, evidence.packs)
+    return own[0] in terms or "fraction" in terms or ("cell" in terms and own[0] == "weights")
+
+
+def _is_of_the_release(effect: Effect, evidence: Evidence) -> bool:
+    """Return whether another release can have made an effect."""
+    if effect.seconds is not None or effect.term in _OF_THE_RELEASE:
+        return effect.seconds is None
+    own = next((term for term in evidence.budget.terms if term.term == effect.term), None)
+    if effect.term == "weights" and own is not None and own.before and own.after:
+        return abs(own.after - own.before) <= _MOST_OF_THE_RELEASE * max(own.before, own.after)
+    if effect.term not in ("cell", "pool"):
+        return False
+    cells = [middle(side.sizing.cell.size) for side in (evidence.before, evidence.after) if side.sizing.cell]
+    return len(cells) == 2 and abs(cells[1] - cells[0]) <= _MOST_OF_THE_RELEASE * max(cells)
 
 
 def _of(term: str) -> str:
@@ -95,15 +130,25 @@ def _terms(effect: Effect) -> tuple[str, ...]:
 
 
 def _is_before_arguments(effect: Effect, evidence: Evidence) -> bool:
-    """Return whether memory was taken before the server's own: both logs say what distributed init took, and this is not it."""
+    """Return whether memory was taken before the server's own: it is not what distributed init took, or more than that can take."""
+    if effect.term != "free_at_init":
+        return False
     own = next((term for term in evidence.budget.terms if term.term == "distributed_init"), None)
-    return effect.term == "free_at_init" and own is not None and own.before is not None and own.after is not None
+    is_told = own is not None and own.before is not None and own.after is not None
+    return is_told or abs(effect.bytes or 0.0) > _MOST_BEFORE_WEIGHTS
 
 
 def acting(
     terms: Sequence[str], evidence: Evidence, *, is_up: bool | None, args: Sequence[ArgChange] | None = None
 ) -> ArgChange | None:
-    """Return the argument that acts on one of the terms, the terms in their order: a typed one, and one that acts on little else.
+    """Return the first of the arguments that fit, None where none does."""
+    return next(iter(fitting(terms, evidence, is_up=is_up, args=args)), None)
+
+
+def fitting(
+    terms: Sequence[str], evidence: Evidence, *, is_up: bool | None, args: Sequence[ArgChange] | None = None
+) -> list[ArgChange]:
+    """Return the arguments that act on the first of the terms for which there are any: typed ones first, and those that act on little else.
 
     Args:
         is_up: which way the effect goes; an argument that moved the other way is none. None: either way.
@@ -113,18 +158,29 @@ def acting(
 
     def rank(arg: ArgChange) -> tuple[object, ...]:
         own = acts_on(arg.name, evidence.packs)
-        place = declared.index(arg.name) if arg.name in declared else len(declared)
+        place = next((index for index, each in enumerate(declared) if fnmatchcase(arg.name, each)), len(declared))
         return arg.origin == "derived", own.index(term), place, arg.name
 
     for term in terms:
-        fitting = [
+        own = next((each for each in evidence.budget.terms if each.term == term), None)
+        figures = (own.before, own.after) if own is not None else (None, None)
+        found = [
             arg
             for arg in (evidence.args if args is None else args)
-            if not arg.noise and term in acts_on(arg.name, evidence.packs) and could_make(arg, term, is_up=is_up)
+            if not arg.noise
+            and term in acts_on(arg.name, evidence.packs)
+            and not _is_idle(arg, evidence)
+            and could_make(arg, term, is_up=is_up, figures=figures)
         ]
-        if fitting:
-            return min(fitting, key=rank)
-    return None
+        if found:
+            return sorted(found, key=rank)
+    return []
+
+
+def _is_idle(arg: ArgChange, evidence: Evidence) -> bool:
+    """Return whether an argument does nothing in these launches: replicas without DP attention do not share a model."""
+    launches = evidence.before.launch, evidence.after.launch
+    return arg.name == "dp_size" and not any(launch.args.values.get("enable_dp_attention") for launch in launches)
 
 
 def kind_of(arg: ArgChange) -> CauseKind:
@@ -142,9 +198,9 @@ def _name_fraction(effect: Effect, evidence: Evidence) -> Named:
     own = next((arg for arg in evidence.args if arg.name == FRACTION), None)
     if own is not None and own.origin == "derived":
         typed = [arg for arg in evidence.args if arg.origin == "typed"]
-        arg = acting(("fraction",), evidence, is_up=effect.is_up, args=typed)
-        if arg is not None:
-            return Named("argument", arg.name, arg.before, arg.after)
+        args = fitting(("fraction",), evidence, is_up=effect.is_up, args=typed)
+        if args:
+            return _name_by(args, ("fraction",), evidence)
         if not evidence.may_be_one_release:
             return _name_release(evidence)
     sides = (evidence.before, evidence.after)

@@ -57,7 +57,8 @@ def _effect_text(effect: Effect, evidence: Evidence, is_alone: bool, has_arg: bo
         return capacity_text(effect, has_arg=has_arg)
     everyone = "every rank" if max(len(side.launch.ranks) for side in _sides(evidence)) > 1 else "the rank"
     if effect.bytes is None:
-        return f"changes the capacity by {_signed(effect.tokens or 0)} tokens{_cells(effect, evidence)}"
+        verb = "raises" if (effect.tokens or 0) > 0 else "lowers"
+        return f"{verb} the capacity by {count_text(abs(round(effect.tokens or 0)))} tokens{_cells(effect, evidence)}"
     amount = f"{gib(abs(effect.bytes))} GiB"
     if effect.term == "pool":
         return f"takes {amount} {'more' if effect.bytes > 0 else 'less'} of {effect.where or everyone} for the capped KV cache"
@@ -104,7 +105,8 @@ def _budget_text(evidence: Evidence) -> str:
     budget = evidence.budget
     if budget.before is None or budget.after is None:
         return ""
-    return f"{gib(budget.before)} -> {gib(budget.after)} GiB"
+    before, after = gib(budget.before), gib(budget.after)
+    return f"{before} -> {after} GiB" if before != after else ""
 
 
 def _signed(amount: float) -> str:

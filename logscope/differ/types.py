@@ -107,7 +107,8 @@ class PhaseTime:
 class Cause:
     """Why the launches differ: what was changed, and what that explains (after - before); ``sentence`` says it.
 
-    ``is_of_budget``: it acts on the KV budget or the capacity, not on memory beside it or on time.
+    ``is_of_budget``: it acts on the KV budget or the capacity, not on memory beside it or on time. ``together_with`` are arguments that
+    act on the same: the logs do not tell their parts from this one's.
     """
 
     kind: CauseKind
@@ -118,6 +119,12 @@ class Cause:
     explains_tokens: float | None
     sentence: str
     is_of_budget: bool = False
+    together_with: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that is blamed."""
+        return (self.name, *self.together_with)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from logscope.units import count_text, gib
 from logscope.words import clip
 
 MOST_CAUSES = 3
+_MANIFOLD = 10
 
 
 def verdict_lines(
@@ -28,6 +29,7 @@ def verdict_lines(
         yield from (f"No effect: {_ruled_out_text(each)}." for each in ruled_out)
         return
     yield _outcomes(before, after, budget) + _budgets(budget, causes)
+    yield from (_contradiction(side) for side in (before, after) if side.sizing.contradictions)
     for index, cause in enumerate(causes[:MOST_CAUSES]):
         lead = "Cause" if index == 0 and _has_consequence(before, after, budget) else "Also" if index else "Difference"
         yield f"{lead}: {cause.sentence}"
@@ -35,6 +37,8 @@ def verdict_lines(
         yield "Each failed for a reason of its own; what the earlier failure did not reach is not compared."
     elif not causes and not any(change.verdict == "changed" for change in changed):
         yield f"No difference as far as both logs go: {_steps(changed, changes, 'is', 'are')} not reached by one of them."
+    elif not causes and not any(change.unit for change in changed):
+        yield "No difference in memory or time beyond print resolution; what the lines say in words differs, see below."
     elif not causes:
         yield f"No cause found: {_steps(changed, changes, 'differs', 'differ')}, see below."
     for each in ruled_out:
@@ -83,14 +87,27 @@ def _both(before: Side, after: Side, budget: Attribution) -> str:
 def _outcomes(before: Side, after: Side, budget: Attribution) -> str:
     first, second = budget.tokens_before, budget.tokens_after
     share = ""
-    if first and second and first != second and abs(second - first) > 1:
-        share = f" ({(second - first) / first:+.1%})"
-    return f"{before.name} {_state(before, first)}; {after.name} {_state(after, second)}{share}."
+    if first and second and abs(second - first) > 1:
+        share = f" ({_share(first, second)})"
+    return f"{before.name} {_state(before, first)}; {after.name} {_state(after, second, share)}."
 
 
-def _state(side: Side, tokens: float | None) -> str:
+def _share(first: float, second: float) -> str:
+    """Write how much more or less it is: "+12.3%", and from tenfold on "62 times as many"."""
+    return f"{second / first:,.0f} times as many" if second / first >= _MANIFOLD else f"{second / first - 1:+.1%}"
+
+
+def _contradiction(side: Side) -> str:
+    """Say that lines of a launch cannot all be true, and that no budget rests on them."""
+    found = side.sizing.contradictions[0]
+    lines = ", ".join(str(pos.line) for pos in found.places)
+    which = f"line{'s' if len(found.places) > 1 else ''} {lines}"
+    return f"{side.name} contradicts itself: {found.sentence} ({which}); its KV budget is not compared."
+
+
+def _state(side: Side, tokens: float | None, share: str = "") -> str:
     launch = side.launch
-    capacity = f" with {count_text(tokens)} tokens of KV cache" if tokens else ""
+    capacity = f" with {count_text(tokens)} tokens of KV cache{share}" if tokens else ""
     if launch.outcome.kind == "ready":
         died = ", and died later" if launch.ended is not None and launch.ended.kind == "failed" else ""
         return f"is ready{capacity}{died}"

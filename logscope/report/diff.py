@@ -216,7 +216,7 @@ def _step_row(group: Sequence[Change], chosen: Sequence[Change], packs: Packs) -
 
 def _arg_table(difference: Difference) -> Table:
     columns = (Column("What else differed"), Column("Before"), Column("After"), Column("Given"))
-    blamed = {cause.name for cause in difference.causes}
+    blamed = {name for cause in difference.causes for name in cause.names}
     real = [arg for arg in difference.args if not arg.noise]
     shown = real[:MOST_ARGS]
     longest = max((len(arg.name) for arg in shown), default=0)

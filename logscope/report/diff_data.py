@@ -40,6 +40,7 @@ def diff_data(difference: Difference, chosen: Sequence[Change]) -> dict[str, obj
                 "after": cause.after,
                 "explains_bytes": _whole(cause.explains_bytes),
                 "explains_tokens": _whole(cause.explains_tokens),
+                "together_with": list(cause.together_with),
                 "sentence": cause.sentence,
             }
             for cause in difference.causes

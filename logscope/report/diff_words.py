@@ -12,6 +12,7 @@ NOT_REACHED = "not reached"
 _FIELDS = {
     "mem_usage_bytes": "taken",
     "used_bytes": "taken",
+    "drop_bytes": "taken",
     "kv_size_bytes": "size",
     "k_size_bytes": "K size",
     "v_size_bytes": "V size",
