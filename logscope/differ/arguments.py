@@ -21,6 +21,7 @@ _FACT_PHASES = (
     "warmup",
     "memory_pool",
 )
+_PLAIN_WORDS = frozenset({"size", "enable", "disable", "path", "max", "sglang"})
 _NOT_FACTS = ("kind", "label", "what", "step", "said", "graph")
 
 
@@ -89,15 +90,21 @@ def acts_on(name: str, packs: Packs) -> tuple[str, ...]:
 
 
 def are_one_setting(first: ArgChange, second: ArgChange, packs: Packs) -> bool:
-    """Return whether two arguments set one thing: they act on the same, and their names share a word."""
-    words = [{word.rstrip("s") for word in arg.name.lower().split("_") if len(word) > 3} for arg in (first, second)]
-    return acts_on(first.name, packs) == acts_on(second.name, packs) and bool(words[0] & words[1])
+    """Return whether two arguments set one thing: they act on the same first, and their names share a word that says something."""
+    words = [{word.rstrip("s") for word in arg.name.lower().split("_")} - _PLAIN_WORDS for arg in (first, second)]
+    terms = [acts_on(arg.name, packs)[:1] for arg in (first, second)]
+    return terms[0] == terms[1] and bool(words[0] & words[1])
 
 
 def changed_facts(changes: Sequence[Change]) -> list[ArgChange]:
     """Return what lines say in words and the other launch says otherwise, or not at all: backends, versions, warnings."""
     found: dict[tuple[str, str | None, str | None], ArgChange] = {}
+    drafts = [change for change in changes if change.worker == "draft"]
+    has_both = any(c.before is not None for c in drafts) and any(c.after is not None for c in drafts)
     for change in changes:
+        is_one_sided = change.before is None or change.after is None
+        if (change.worker == "draft" and not has_both) or (is_one_sided and "#" in change.role):
+            continue  # what lines say of a draft that only one launch has, or once more
         is_text = change.unit == "" and change.delta is None
         if (
             not is_text
@@ -116,7 +123,12 @@ def _fact_name(change: Change) -> str:
     """Name what a line says by the line and the field: "nccl_version", "load_weights model_type"."""
     event = change.event.partition(".")[2]
     event = change.phase if event in ("begin", "end") else event
-    return event if change.field == "said" or event.endswith(change.field) else f"{event} {change.field}"
+    whose = "draft " if change.worker == "draft" else ""
+    return (
+        f"{whose}{event}"
+        if change.field == "said" or event.endswith(change.field)
+        else f"{whose}{event} {change.field}"
+    )
 
 
 def _fact(value: float | str | None) -> str | None:

@@ -48,13 +48,13 @@ def attribute(before: Side, after: Side, *, same_cell: bool = True) -> Attributi
         tokens_before=first.tokens,
         tokens_after=second.tokens,
         residual_tokens=lost,
-        missing=_missing(residual, first, second, share),
+        missing=_missing(residual, lost, first, second, share),
         named_between=_named_between(first, second),
     )
 
 
-def _missing(residual: float, first: Figures, second: Figures, share: float) -> Term:
-    worth = _worth(residual, first, second, share)
+def _missing(residual: float, lost: float | None, first: Figures, second: Figures, share: float) -> Term:
+    worth = lost if lost is not None else _worth(residual, first, second, share)
     lacks = first.formula - first.budget, second.formula - second.budget
     return Term("missing", residual, worth, first.slack + second.slack, *lacks)
 

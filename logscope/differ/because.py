@@ -122,7 +122,7 @@ def _beside_it(effects: Sequence[Effect], evidence: Evidence) -> str:
     if not any(effect.term.startswith(_INIT) for effect in effects):
         return ""
     facts = [fact for fact in changed_facts(evidence.changes) if fact.name in _INIT_FACTS]
-    shown = [f"{_INIT_FACTS[fact.name]} {fact.before or 'not said'} -> {fact.after or 'not said'}" for fact in facts]
+    shown = [f"{_INIT_FACTS[each.name]} {each.before} -> {each.after}" for each in facts if each.before and each.after]
     return f"; {', '.join(shown)}" if shown else ""
 
 

@@ -33,27 +33,26 @@ _UNEVEN = 0.25  # layers and vocabularies are cut unevenly, some parts not at al
 _NO_CAP = ("max_total_tokens",)  # None is more than any number
 
 
-def could_make(
-    arg: ArgChange, term: str, *, is_up: bool | None, figures: tuple[float | None, float | None] = (None, None)
-) -> bool:
-    """Return whether an argument's change can have moved an effect up or down; True where nothing is known of it.
-
-    Args:
-        figures: what the effect is about in both launches, bytes: the weights of a rank.
-    """
+def could_make(arg: ArgChange, term: str, *, is_up: bool | None) -> bool:
+    """Return whether an argument's change can have moved an effect up or down; True where nothing is known of it."""
     before, after = _number(arg.name, arg.before), _number(arg.name, arg.after)
     sign = next((sign for name, own, sign in _SIGNS if own == term and fnmatchcase(arg.name, name)), None)
     if sign is None or is_up is None or before is None or after is None or before == after:
         return True
-    return ((after - before) * sign > 0) == is_up and not _is_beyond_shares(arg.name, (before, after), figures)
+    return ((after - before) * sign > 0) == is_up
 
 
-def _is_beyond_shares(name: str, parts: tuple[float, float], figures: tuple[float | None, float | None]) -> bool:
-    """Return whether weights changed more than what cutting them into other shares can do."""
-    before, after = figures
-    if name not in _SHARES or not before or not after or min(parts) <= 0:
-        return False
-    return abs(math.log(before / after)) > abs(math.log(parts[1] / parts[0])) + _UNEVEN
+def could_make_alone(arg: ArgChange, figures: tuple[float | None, float | None]) -> bool:
+    """Return whether an argument's change can have made all of an effect: other shares of a model are no other model.
+
+    Args:
+        figures: what the effect is about in both launches, bytes: the weights of a rank.
+    """
+    parts = _number(arg.name, arg.before), _number(arg.name, arg.after)
+    if arg.name not in _SHARES or not all(figures) or not all(parts):
+        return True
+    moved, given = (abs(math.log((pair[0] or 1) / (pair[1] or 1))) for pair in (figures, parts))
+    return moved <= given + _UNEVEN
 
 
 def _number(name: str, text: str | None) -> float | None:

@@ -24,7 +24,7 @@ _FAILED_BY: Mapping[str, Sequence[tuple[str, bool | None]]] = {
 
 def failures(evidence: Evidence, effects: Sequence[Effect]) -> Iterator[Cause]:
     """Yield the failure of one launch as a cause where no effect explains it."""
-    failed = failed_side(evidence)
+    failed = failed_side(evidence) or _later_failure(evidence, effects)
     if failed is None or failed.diagnosis is None:
         return
     diagnosis, is_second = failed.diagnosis, failed is evidence.after
@@ -54,6 +54,15 @@ def failed_side(evidence: Evidence) -> Side | None:
     """Return the launch that failed, None where both did or neither."""
     failed = [side for side in (evidence.before, evidence.after) if side.diagnosis is not None]
     return failed[0] if len(failed) == 1 else None
+
+
+def _later_failure(evidence: Evidence, effects: Sequence[Effect]) -> Side | None:
+    """Return the one of two that failed for reasons of their own that came to its pools: the budget tells of the other failure only."""
+    sides = evidence.before, evidence.after
+    causes = {side.diagnosis.cause for side in sides if side.diagnosis is not None}
+    later = [side for side in sides if side.sizing.tokens is not None]
+    is_told = len(causes) == 2 and len(later) == 1 and any(effect.is_of_budget for effect in effects)
+    return later[0] if is_told else None
 
 
 def is_out_of_memory_by(effects: Sequence[Effect], evidence: Evidence) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from logscope.amounts import flag_text, fraction_text
 from logscope.differ.arguments import acts_on, are_one_setting
-from logscope.differ.direction import could_make
+from logscope.differ.direction import could_make, could_make_alone
 from logscope.differ.evidence import Effect, Evidence
 from logscope.differ.figures import middle, stated_avail
 from logscope.differ.times import time_title
@@ -89,13 +89,15 @@ def _name_by(args: Sequence[ArgChange], terms: Sequence[str], evidence: Evidence
 def _is_direct(arg: ArgChange, terms: Sequence[str], evidence: Evidence) -> bool:
     """Return whether an argument is there to act on one of the terms; what cuts the model acts on bytes per token, too."""
     own = acts_on(arg.name, evidence.packs)
-    return own[0] in terms or "fraction" in terms or ("cell" in terms and own[0] == "weights")
+    return own[0] in terms or "fraction" in terms or (terms[0] == "cell" and own[0] == "weights")
 
 
 def _is_of_the_release(effect: Effect, evidence: Evidence) -> bool:
     """Return whether another release can have made an effect."""
     if effect.seconds is not None or effect.term in _OF_THE_RELEASE:
         return effect.seconds is None
+    if not all(side.launch.args.values for side in (evidence.before, evidence.after)):
+        return False  # it may be another model
     own = next((term for term in evidence.budget.terms if term.term == effect.term), None)
     if effect.term == "weights" and own is not None and own.before and own.after:
         return abs(own.after - own.before) <= _MOST_OF_THE_RELEASE * max(own.before, own.after)
@@ -170,9 +172,9 @@ def fitting(
             if not arg.noise
             and term in acts_on(arg.name, evidence.packs)
             and not _is_idle(arg, evidence)
-            and could_make(arg, term, is_up=is_up, figures=figures)
+            and could_make(arg, term, is_up=is_up)
         ]
-        if found:
+        if any(could_make_alone(arg, figures) for arg in found):
             return sorted(found, key=rank)
     return []
 

@@ -67,8 +67,10 @@ def _effect_text(effect: Effect, evidence: Evidence, is_alone: bool, has_arg: bo
         return f"takes {amount} {'more' if effect.bytes > 0 else 'less'} of {whose}'s memory beside the KV cache"
     verb = "takes" if effect.bytes < 0 else "gives"
     text = f"{verb} {amount} {'from' if effect.bytes < 0 else 'to'} the KV budget of {everyone}"
-    if _is_hidden_by_cap(effect, evidence):
-        return f"{text}; the cap of tokens, not this, sets the capacity"
+    capped = [side for side in _sides(evidence) if side.sizing.bound_by == "max_total_tokens"]
+    if capped and effect.tokens == 0:
+        where = f"in {capped[0].name} " if len(capped) == 1 else ""
+        return f"{text}; {where}the cap of tokens, not this, sets the capacity"
     return text + _figures(effect, evidence, is_alone)
 
 
@@ -87,10 +89,6 @@ def _cells(effect: Effect, evidence: Evidence) -> str:
         return ""
     shown = [count_text(round(middle(cell.size))) for cell in cells if cell is not None]
     return f" (about {shown[0]} -> {shown[1]} bytes per token)"
-
-
-def _is_hidden_by_cap(effect: Effect, evidence: Evidence) -> bool:
-    return effect.tokens == 0 and "max_total_tokens" in {side.sizing.bound_by for side in _sides(evidence)}
 
 
 def _figures(effect: Effect, evidence: Evidence, is_alone: bool) -> str:

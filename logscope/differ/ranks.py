@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 OVER_RANKS = ("least", "most")
 _MOST_NAMED = 3
+_WIDEST_CELL = 6  # "7 of 8"
 
 
 def in_order(ranks: Iterable[str]) -> list[str]:
@@ -40,4 +41,5 @@ def ranks_cell(ranks: Iterable[str], of: int) -> str:
         return "all"
     if len(own) == of and of > 1:
         return "both" if of == 2 else f"all {of}"
-    return ", ".join(own) if len(own) < _MOST_NAMED else f"{len(own)} of {of}"
+    named = ", ".join(own)
+    return named if len(own) == 1 or len(named) <= _WIDEST_CELL else f"{len(own)} of {of}"

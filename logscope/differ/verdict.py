@@ -36,13 +36,24 @@ def verdict_lines(
     if not causes and _fail_apart(before, after):
         yield "Each failed for a reason of its own; what the earlier failure did not reach is not compared."
     elif not causes and not any(change.verdict == "changed" for change in changed):
-        yield f"No difference as far as both logs go: {_steps(changed, changes, 'is', 'are')} not reached by one of them."
+        steps, silent = _steps(changed, changes, "is", "are"), _unreached(changed, before, after)
+        yield f"No difference as far as both logs go: {steps} not reached by {silent}."
     elif not causes and not any(change.unit for change in changed):
         yield "No difference in memory or time beyond print resolution; what the lines say in words differs, see below."
     elif not causes:
         yield f"No cause found: {_steps(changed, changes, 'differs', 'differ')}, see below."
     for each in ruled_out:
         yield f"Not the cause: {_ruled_out_text(each)}."
+
+
+def _unreached(changed: Sequence[Change], before: Side, after: Side) -> str:
+    """Name the launch that did not reach steps."""
+    silent = [
+        side.name
+        for side, lacks in ((before, "before"), (after, "after"))
+        if any(c.reason.endswith(lacks) for c in changed)
+    ]
+    return silent[0] if len(silent) == 1 else "one of them"
 
 
 def _fail_apart(before: Side, after: Side) -> bool:

@@ -231,7 +231,7 @@ def _arg_table(difference: Difference) -> Table:
 def _arg_cells(arg: ArgChange, longest: int) -> tuple[str, str, str, str]:
     """Return the cells of an argument, its values as long as the narrowest screen has room for beside the longest name."""
     none = "not said" if arg.origin == "log line" else "not set"
-    values = [none if value is None else value for value in (arg.before, arg.after)]
+    values = [none if value in (None, "None") else str(value) for value in (arg.before, arg.after)]
     room = (_SCREEN - _BESIDE_VALUES - longest) // 2
     return (arg.name, *two_values(values[0], values[1], max(room, _NARROWEST_VALUE)), arg.origin or "not told")
 

@@ -36,7 +36,7 @@ def _subject(step: Change | Divergence, packs: Packs) -> str:
     phase = packs.phases.get(step.phase)
     if phase is None:
         return step.phase
-    name = inside_a_sentence(phase.title) if not phase.item else phase.item
+    name = phase.item or inside_a_sentence(phase.title).removesuffix(" in all")
     return (
         f"{step.role} {name}"
         if step.role and phase.item and not step.role.startswith("#")

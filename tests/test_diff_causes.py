@@ -1,0 +1,213 @@
+"""What `diff` blames, and what it says: a cause must be able to have made the change, and figures are said once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from conftest import Diff, ReadText
+from logscope.differ import Tolerance, diff_launches
+from logscope.model import Launch
+from logscope.packs import Packs
+from made import GIB, Made, log_text
+
+HALF_PRINT = 0.0100001  # GiB: both figures may be off by half a step, and so may their difference
+GOOD = Made()
+NEW = Made(release="0.5.14")
+LATEST = Made(release="0.5.23")
+H200 = Made(free_gib=140.0)  # 12 GiB less on one of them is no error yet
+
+
+# What a cause can have made
+
+
+def test_two_arguments_that_act_on_one_thing_are_named_together(diff: Diff) -> None:
+    """4 -> 8 ranks halve 80 GiB of weights, FP8 halves them again: neither alone gives 60 GiB."""
+    difference = diff(replace(GOOD, tp=4), replace(GOOD, quantization="fp8"))
+    (cause,) = difference.causes
+    assert ("tp_size", ("quantization",)) == (cause.name, cause.together_with)
+    assert cause.explains_bytes is not None
+    assert 60.0 == pytest.approx(cause.explains_bytes / GIB, abs=HALF_PRINT)
+    assert "tp_size 4 -> 8, together with quantization not set -> fp8, gives 60.00 GiB" in cause.sentence
+    assert () == difference.ruled_out
+
+
+def test_arguments_that_cancel_each_other_are_not_ruled_out(diff: Diff) -> None:
+    """4 ranks instead of 8 double the weights, FP8 halves them: what is seen of either is nothing, and proves nothing."""
+    difference = diff(GOOD, replace(GOOD, tp=4, quantization="fp8"))
+    assert ["tp_size"] == [cause.name for cause in difference.causes]  # by bytes per token
+    assert () == difference.ruled_out
+
+
+def test_other_shares_of_a_model_are_no_other_model(diff: Diff) -> None:
+    """Half as many ranks double the weights of one, they do not make 6.5 times as much of them."""
+    first = replace(GOOD, tp=2, model_gib=20.0)
+    difference = diff(first, replace(GOOD, tp=1, model_gib=65.0))
+    weights = [cause for cause in difference.causes if cause.name == "memory taken by the weights"]
+    assert [-55.0] == [pytest.approx((cause.explains_bytes or 0) / GIB, abs=HALF_PRINT) for cause in weights]
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.7, 0.9), (0.9, 0.7)])
+def test_under_a_cap_the_fraction_makes_no_tokens(before: float, after: float, diff: Diff) -> None:
+    """43.16 GiB hold 1,131,413 tokens; 500,000 and 400,000 fit into the budget of either fraction."""
+    first = replace(GOOD, fraction=before, max_total_tokens=500_000)
+    difference = diff(first, replace(GOOD, fraction=after, max_total_tokens=400_000))
+    assert ["max_total_tokens", "mem_fraction_static"] == [cause.name for cause in difference.causes]
+    assert [-100_000, 0] == [cause.explains_tokens for cause in difference.causes]
+    assert "the cap of tokens, not this, sets the capacity" in difference.causes[1].sentence
+
+
+def test_a_cap_that_one_launch_has_hides_the_fraction_there(diff: Diff) -> None:
+    difference = diff(replace(GOOD, max_total_tokens=500_000), replace(GOOD, fraction=0.92))
+    assert ["max_total_tokens", "mem_fraction_static"] == [cause.name for cause in difference.causes]
+    assert "in before.log the cap of tokens, not this, sets the capacity" in difference.causes[1].sentence
+
+
+def test_a_cap_that_does_not_bind_is_no_cause(diff: Diff) -> None:
+    difference = diff(GOOD, replace(GOOD, max_total_tokens=5_000_000, fraction=0.92))
+    assert ["mem_fraction_static"] == [cause.name for cause in difference.causes]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_no_topology_takes_tens_of_gib_before_the_weights(sign: int, diff: Diff) -> None:
+    """Free memory that differs by 40 GiB is that of another card or process, whatever tp_size is."""
+    pair = [replace(LATEST, tp=4, model_gib=40.0, free_gib=60.0), replace(LATEST, model_gib=80.0, free_gib=100.0)]
+    difference = diff(*pair[::sign])
+    free = [cause for cause in difference.causes if cause.name == "free memory before the weights"]
+    assert [sign * 40 * 0.88] == [pytest.approx((cause.explains_bytes or 0) / GIB, abs=HALF_PRINT) for cause in free]
+
+
+def test_a_release_does_not_double_weights(diff: Diff) -> None:
+    difference = diff(replace(GOOD, release="0.5.13"), replace(NEW, model_gib=400.0))
+    assert ["memory taken by the weights"] == [cause.name for cause in difference.causes]
+
+
+# What distributed init takes
+
+
+def test_memory_of_distributed_init_is_one_cause(diff: Diff) -> None:
+    """2 GiB more of it: A and T are 2 GiB lower, of T 12 % is kept, and nothing beside the budget changed."""
+    difference = diff(GOOD, replace(GOOD, init_gib=2.5, nccl="2.28.3"))
+    (cause,) = difference.causes
+    assert "memory of distributed init (NCCL buffers and the like)" == cause.name
+    assert -1.76 == pytest.approx((cause.explains_bytes or 0) / GIB, abs=HALF_PRINT)
+    assert "0.50 GiB -> 2.50 GiB takes 1.76 GiB" in cause.sentence
+    assert cause.sentence.endswith("; NCCL 2.27.3 -> 2.28.3.")
+
+
+def test_a_variable_that_acts_on_distributed_init_is_named(diff: Diff) -> None:
+    (cause,) = diff(GOOD, replace(GOOD, init_gib=2.5, env={"NCCL_BUFFSIZE": "16777216"})).causes
+    assert ("environment", "NCCL_BUFFSIZE") == (cause.kind, cause.name)
+    assert "0.50 GiB -> 2.50 GiB and takes 1.76 GiB" in cause.sentence
+
+
+# Memory that no line explains
+
+
+def test_memory_that_goes_missing_is_said_first(diff: Diff) -> None:
+    difference = diff(GOOD, replace(GOOD, between_gib=3.0))
+    (cause,) = difference.causes
+    assert -3.0 == pytest.approx((cause.explains_bytes or 0) / GIB, abs=2 * HALF_PRINT)
+    assert (
+        "3.00 GiB go missing on each rank in after.log, between load weights (load_weights.end, line" in cause.sentence
+    )
+    assert "no line says to what" in cause.sentence
+    assert difference.lines[1].startswith("Cause: 3.00 GiB go missing")
+
+
+def test_missing_memory_beside_another_cause_has_the_tokens_of_the_table(diff: Diff) -> None:
+    difference = diff(GOOD, replace(GOOD, between_gib=3.0, fraction=0.9))
+    assert ["memory that no line explains", "mem_fraction_static"] == [cause.name for cause in difference.causes]
+    assert difference.budget.residual_tokens == difference.causes[0].explains_tokens
+
+
+def test_a_line_between_the_weights_and_the_pool_names_what_took_memory(diff: Diff) -> None:
+    (cause,) = diff(GOOD, replace(GOOD, between_gib=3.0, shows_between=True)).causes
+    assert "memory taken between the weights and memory_pool.lora_end" == cause.name
+    assert -3.0 == pytest.approx((cause.explains_bytes or 0) / GIB, abs=HALF_PRINT)
+
+
+def test_lora_is_named_as_what_took_memory(diff: Diff) -> None:
+    lora = {"enable_lora": True, "max_lora_rank": 64}
+    (cause,) = diff(GOOD, replace(GOOD, between_gib=3.0, shows_between=True, extra_args=lora)).causes
+    assert ("enable_lora", ()) == (cause.name, cause.together_with)
+    assert "takes 3.00 GiB" in cause.sentence
+
+
+# Words
+
+
+def test_the_budget_is_quoted_once(diff: Diff) -> None:
+    """By the only cause; where there are several, with the outcomes, and each says only what it explains."""
+    (alone,) = diff(GOOD, replace(GOOD, fraction=0.8)).causes
+    assert "(43.16 -> 35.60 GiB; -198,181 tokens)" in alone.sentence
+    both = diff(H200, replace(H200, foreign_gib={3: 12.0}, fraction=0.9))
+    assert both.lines[0].endswith("KV budget per rank: 82.76 -> 74.76 GiB.")
+    assert not any("82.76" in cause.sentence for cause in both.causes)
+
+
+def test_a_fraction_without_a_command_may_be_chosen_by_sglang(diff: Diff) -> None:
+    silent = replace(GOOD, shows_command=False)
+    (cause,) = diff(silent, replace(silent, fraction=0.8)).causes
+    assert "0.88 -> 0.80 (in force; typed or chosen by SGLang is not in the log) takes" in cause.sentence
+
+
+def test_a_launch_that_failed_is_not_faster(diff: Diff) -> None:
+    difference = diff(replace(GOOD, load_s=400.0), replace(GOOD, fraction=0.4))
+    assert "time to load the weights 6 min 40 s -> 60 s: 5 min 40 s shorter." == difference.causes[1].sentence
+    (whole,) = (each for each in difference.times if each.phase == "launch")
+    assert whole.after is None
+    assert not any("faster" in line for line in difference.lines)
+
+
+def test_the_later_of_two_failures_is_named(diff: Diff) -> None:
+    """The fraction tells why the first failed, the graphs why the second did."""
+    difference = diff(replace(GOOD, fraction=0.4), replace(GOOD, graph_bs=512, graph_gib=14.0))
+    assert ["cuda_graph_max_bs", "mem_fraction_static"] == [cause.name for cause in difference.causes]
+    assert difference.causes[0].sentence.startswith("cuda_graph_max_bs 128 -> 512: after.log failed, out of memory")
+
+
+def test_a_log_that_contradicts_itself_is_said_to(read_text: ReadText, packs: Packs) -> None:
+    text = log_text(GOOD)
+    wrong = re.sub(r"(TP2\] Load weight begin\. avail mem=)94\.50", r"\g<1>24.50", text)
+    assert text != wrong
+    launches = [read_text(each, f"{name}.log")[-1] for each, name in ((text, "a"), (wrong, "b"))]
+    difference = diff_launches([launches[0]], launches[1], packs, Tolerance(), ("a.log", "b.log"))
+    assert difference.lines[1].startswith("b.log contradicts itself: 24.50 GiB free before the weights and 54.50")
+    assert difference.budget.terms == ()
+
+
+def test_words_alone_are_no_difference_in_memory(fixture_launches: dict[str, Launch], packs: Packs) -> None:
+    launches = fixture_launches["baseline_debug_nocar"], fixture_launches["car"]
+    difference = diff_launches([launches[0]], launches[1], packs, Tolerance())
+    assert difference.lines[1].startswith("No difference in memory or time beyond print resolution")
+
+
+def test_steps_are_counted_and_not_their_ranks(read_text: ReadText, packs: Packs) -> None:
+    text = log_text(GOOD)
+    cut = text[: text.index("Capture cuda graph end")].rpartition("\n")[0] + "\n"
+    launches = [read_text(each, f"{name}.log")[-1] for each, name in ((text, "a"), (cut, "b"))]
+    difference = diff_launches([launches[0]], launches[1], packs, Tolerance(), ("a.log", "b.log"))
+    steps = {(c.worker, c.event, c.role, c.field) for c in difference.changes if c.is_worth_showing}
+    said = f"No difference as far as both logs go: {len(steps)} steps on all 8 ranks are not reached by b.log."
+    assert said == difference.lines[1]
+    assert len(steps) < 8  # one of them is that of eight ranks
+
+
+def test_one_rank_with_a_tag_is_one_without(fixture_launches: dict[str, Launch], packs: Packs) -> None:
+    """0.4.4 tags the only rank, 0.5.23 does not: their steps are compared, and not the least and most of them."""
+    launches = fixture_launches["0.4.4-new-fakecuda-tp1"], fixture_launches["0.5.23-fakecuda-tp1"]
+    difference = diff_launches([launches[0]], launches[1], packs, Tolerance())
+    assert not any("ranks differ" in note for note in difference.notes)
+    assert {""} == {change.rank for change in difference.changes}
+
+
+def test_ranks_that_part_are_all_named(diff: Diff) -> None:
+    first = diff(H200, replace(H200, foreign_gib={3: 12.0})).first
+    assert first is not None
+    assert (("TP3",), 8, "avail_mem_bytes", "bytes") == (first.ranks, first.of, first.field, first.unit)
+    everywhere = diff(GOOD, replace(GOOD, fraction=0.8)).first
+    assert everywhere is not None
+    assert tuple(f"TP{rank}" for rank in range(8)) == everywhere.ranks
