@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from conftest import Diff, ReadText
-from logscope.differ import Tolerance, diff_launches
+from logscope.differ import Difference, Tolerance, diff_launches
 from logscope.model import Launch
 from logscope.packs import Packs
 from made import GIB, Made, log_text
@@ -18,6 +19,11 @@ GOOD = Made()
 NEW = Made(release="0.5.14")
 LATEST = Made(release="0.5.23")
 H200 = Made(free_gib=140.0)  # 12 GiB less on one of them is no error yet
+
+
+def text_diff(before: str, after: str, read_text: ReadText, packs: Packs) -> Difference:
+    launches = [read_text(text, f"{name}.log")[-1] for text, name in ((before, "a"), (after, "b"))]
+    return diff_launches([launches[0]], launches[1], packs, Tolerance(), ("a.log", "b.log"))
 
 
 # What a cause can have made
@@ -173,8 +179,7 @@ def test_a_log_that_contradicts_itself_is_said_to(read_text: ReadText, packs: Pa
     text = log_text(GOOD)
     wrong = re.sub(r"(TP2\] Load weight begin\. avail mem=)94\.50", r"\g<1>24.50", text)
     assert text != wrong
-    launches = [read_text(each, f"{name}.log")[-1] for each, name in ((text, "a"), (wrong, "b"))]
-    difference = diff_launches([launches[0]], launches[1], packs, Tolerance(), ("a.log", "b.log"))
+    difference = text_diff(text, wrong, read_text, packs)
     assert difference.lines[1].startswith("b.log contradicts itself: 24.50 GiB free before the weights and 54.50")
     assert difference.budget.terms == ()
 
@@ -188,8 +193,7 @@ def test_words_alone_are_no_difference_in_memory(fixture_launches: dict[str, Lau
 def test_steps_are_counted_and_not_their_ranks(read_text: ReadText, packs: Packs) -> None:
     text = log_text(GOOD)
     cut = text[: text.index("Capture cuda graph end")].rpartition("\n")[0] + "\n"
-    launches = [read_text(each, f"{name}.log")[-1] for each, name in ((text, "a"), (cut, "b"))]
-    difference = diff_launches([launches[0]], launches[1], packs, Tolerance(), ("a.log", "b.log"))
+    difference = text_diff(text, cut, read_text, packs)
     steps = {(c.worker, c.event, c.role, c.field) for c in difference.changes if c.is_worth_showing}
     said = f"No difference as far as both logs go: {len(steps)} steps on all 8 ranks are not reached by b.log."
     assert said == difference.lines[1]
@@ -211,3 +215,51 @@ def test_ranks_that_part_are_all_named(diff: Diff) -> None:
     everywhere = diff(GOOD, replace(GOOD, fraction=0.8)).first
     assert everywhere is not None
     assert tuple(f"TP{rank}" for rank in range(8)) == everywhere.ranks
+
+
+MAMBA = (Path(__file__).parent / "fixtures/0.5.23-new-mamba-tp1/launch.log").read_text(encoding="utf-8")
+
+
+def mamba_log(fraction: float, cache_size: int | None = None, state_gib: float | None = None) -> str:
+    """Return a launch of a hybrid model: 93.02 - 94.98 * (1 - f) GiB, of which states take 0.9 parts of 1.9, or what is given."""
+    budget = 93.02 - 94.98 * (1 - fraction)
+    states = budget * 0.9 / 1.9 if state_gib is None else state_gib
+    tokens = int((budget - states) * GIB / 32_775)
+    text = MAMBA.replace("'mem_fraction_static': 0.867", f"'mem_fraction_static': {fraction}")
+    text = text.replace("'max_mamba_cache_size': None", f"'max_mamba_cache_size': {cache_size}").replace(
+        "1386445", str(tokens)
+    )
+    text = re.sub(
+        r"conv_state size: [\d.]+GB, ssm_state size: [\d.]+GB",
+        f"conv_state size: 0.00GB, ssm_state size: {states:.2f}GB",
+        text,
+    )
+    half = (budget - states) / 2
+    return re.sub(r"K size: [\d.]+ GB, V size: [\d.]+ GB", f"K size: {half:.2f} GB, V size: {half:.2f} GB", text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "tokens"),
+    [
+        # of 0.1 * 94.98 GiB the states take 0.9 parts of 1.9, or nothing where their number is given
+        (mamba_log(0.8), mamba_log(0.9), 9.498 / 1.9 * GIB / 32_775),
+        (mamba_log(0.9), mamba_log(0.8), -9.498 / 1.9 * GIB / 32_775),
+        (mamba_log(0.8, 1000, 10.0), mamba_log(0.9, 1000, 10.0), 9.498 * GIB / 32_775),
+    ],
+    ids=["more", "less", "fixed"],
+)
+def test_mamba_states_have_their_part_of_the_budget(
+    before: str, after: str, tokens: float, read_text: ReadText, packs: Packs
+) -> None:
+    difference = text_diff(before, after, read_text, packs)
+    (cause,) = difference.causes
+    assert "mem_fraction_static" == cause.name
+    assert tokens == pytest.approx(cause.explains_tokens, rel=0.003)
+    assert abs(difference.budget.residual_tokens or 0) < 1000
+
+
+def test_more_mamba_states_leave_fewer_tokens(read_text: ReadText, packs: Packs) -> None:
+    difference = text_diff(mamba_log(0.9, 1000, 10.0), mamba_log(0.9, 2000, 20.0), read_text, packs)
+    (cause,) = difference.causes
+    assert ("max_mamba_cache_size", None) == (cause.name, cause.explains_bytes)
+    assert -10 * GIB / 32_775 == pytest.approx(cause.explains_tokens, rel=0.003)

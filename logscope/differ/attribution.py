@@ -7,7 +7,7 @@ at the mean of its factors, so that the parts add up and swapping the launches n
     change = dS - mean(1 - f) * dT - dW - dO - dD + mean(T) * df
 
 What distributed init took more is a part of what S has less. Tokens are budget / cell, split in the same way; a cap keeps them from what
-the budget gives. What caps and whole pages do to them is a term of its own.
+the budget gives. What caps and whole pages do to them, and Mamba states that the budget pays for, too, are terms of their own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from logscope.differ.figures import Figures, cells_of, figures_of, middle, tokens_of
+from logscope.differ.figures import Figures, cells_of, figures_of, middle, tokens_of, with_states
 from logscope.differ.types import Attribution, Side, Term
 
 
@@ -31,7 +31,8 @@ def attribute(before: Side, after: Side, *, same_cell: bool = True) -> Attributi
     cells = cells_of((first, second), same_cell=same_cell)
     first = replace(first, cell=cells[0][0], own_cell=cells[0][1])
     second = replace(second, cell=cells[1][0], own_cell=cells[1][1])
-    free = [*_memory_terms(first, second), *_cell_terms(first, second)]
+    first, second = with_states((first, second))
+    free = [*_memory_terms(first, second), *_cell_terms(first, second), *_state_terms(first, second)]
     share = _share_beside_caps(first, second)
     terms = [term if term.tokens is None else replace(term, tokens=term.tokens * share) for term in free]
     terms.extend(_limit_terms(first, second, share))
@@ -115,14 +116,33 @@ def _term(
 
 
 def _worth(amount: float, first: Figures, second: Figures, share: float = 1.0) -> float | None:
-    return share * amount * (1 / first.cell + 1 / second.cell) / 2 if first.cell and second.cell else None
+    if not first.cell or not second.cell:
+        return None
+    return share * _kept_by_tokens(first, second) * amount * (1 / first.cell + 1 / second.cell) / 2
+
+
+def _kept_by_tokens(first: Figures, second: Figures) -> float:
+    """Return how much of a change of the budget tokens have: the rest goes to states, where these have a share and no fixed number."""
+    if first.has_fixed_states and second.has_fixed_states:
+        return 1.0
+    return (first.rate + second.rate) / 2
+
+
+def _state_terms(first: Figures, second: Figures) -> Iterator[Term]:
+    """Yield what Mamba states leave tokens less of the budget: they move tokens and no bytes."""
+    if not first.states and not second.states:
+        return
+    if not first.cell or not second.cell:
+        return
+    change = second.net - first.net - _kept_by_tokens(first, second) * (second.budget - first.budget)
+    yield Term("states", 0.0, change * (1 / first.cell + 1 / second.cell) / 2, 0.0)
 
 
 def _cell_terms(first: Figures, second: Figures) -> Iterator[Term]:
     """Yield the terms of bytes per token, and of what the draft is charged in them: they change tokens and no bytes."""
     if not first.cell or not second.cell or not first.own_cell or not second.own_cell:
         return
-    budget = (first.budget + second.budget) / 2
+    budget = (first.net + second.net) / 2
     whole = budget * (1 / second.cell - 1 / first.cell)
     shares = [first.cell / first.own_cell, second.cell / second.own_cell]
     mean_share = (1 / shares[0] + 1 / shares[1]) / 2
@@ -138,7 +158,7 @@ def _share_beside_caps(first: Figures, second: Figures) -> float:
     """
     if not (first.capped or second.capped) or not first.cell or not second.cell:
         return 1.0
-    counts = first.budget / first.cell, second.budget / second.cell
+    counts = first.net / first.cell, second.net / second.cell
     if counts[0] == counts[1]:
         return 0.0
     under = [min(counts[1], cap) - min(counts[0], cap) for cap in (first.cap, second.cap)]
@@ -150,7 +170,7 @@ def _limit_terms(first: Figures, second: Figures, share: float) -> Iterator[Term
     if not (first.capped or second.capped) or first.tokens is None or second.tokens is None:
         return
     if first.cell and second.cell:
-        made = share * (second.budget / second.cell - first.budget / first.cell)
+        made = share * (second.net / second.cell - first.net / first.cell)
         yield Term("limits", 0.0, second.tokens - first.tokens - made, 0.0)
 
 

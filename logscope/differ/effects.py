@@ -84,6 +84,8 @@ def _is_real(evidence: Evidence, term: str, tokens: float, largest: float) -> bo
     if tokens <= max(_TOKEN_SHARE * largest, 1):
         return False
     cells = sizings[0].cell, sizings[1].cell
+    if term == "states":
+        return True
     if term == "limits" or cells[0] is None or cells[1] is None:
         return term == "limits"
     if term == "cell":

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from logscope import budget
 from logscope.budget import Interval, exact
 from logscope.differ.types import Side
 from logscope.model import Event, Launch
 from logscope.server_args import arg_count, arg_number
-from logscope.sizing import POOLS, Sizing, Stated, fraction_used
+from logscope.sizing import POOLS, STATES, Sizing, Stated, fraction_used
 from logscope.timeline import item_quantities
 
 _WEIGHTS = "weights"
@@ -24,7 +24,8 @@ class Figures:
     ``total`` is T, the least over the ranks; ``own_total`` that of the rank whose ``avail`` is the least. ``init`` is what distributed
     init took on it, None where no line says so. ``weights`` and ``draft`` are what they took, ``between`` what else went until the pool
     was sized; ``named`` are the parts of it that lines name. ``budget`` is what was granted, ``formula`` what free memory and fraction
-    give; ``slack`` is how far both may be apart for print resolution. ``cap`` is max_total_tokens, infinite where there is none.
+    give; ``slack`` is how far both may be apart for print resolution. ``states`` is what Mamba states take of the budget, None where no
+    pools are known; ``has_fixed_states``: an argument says how many there are. ``cap`` is max_total_tokens, infinite where there is none.
     """
 
     total: float
@@ -47,8 +48,20 @@ class Figures:
     cap: float
     capped: bool
     page_size: int
+    states: float | None
+    has_fixed_states: bool
     cell: float | None = None
     own_cell: float | None = None
+
+    @property
+    def net(self) -> float:
+        """What of the budget is left for tokens."""
+        return self.budget - (self.states or 0.0)
+
+    @property
+    def rate(self) -> float:
+        """The share of the budget that is left for tokens."""
+        return self.net / self.budget if self.budget else 1.0
 
 
 def figures_of(side: Side) -> Figures | None:
@@ -89,6 +102,8 @@ def figures_of(side: Side) -> Figures | None:
         cap=_cap(side.launch, sizing, capped=capped),
         capped=capped,
         page_size=sizing.page_size,
+        states=_states(sizing),
+        has_fixed_states=arg_number(side.launch.args.values, "max_mamba_cache_size") is not None,
     )
 
 
@@ -114,6 +129,13 @@ def _is_partial(side: Side) -> bool:
         return False
     due = arg_count(args, "tp_size") * arg_count(args, "pp_size") // arg_count(args, "nnodes")
     return sum(each.avail is not None for each in sizing.ranks) < max(len(side.launch.ranks), due)
+
+
+def _states(sizing: Sizing) -> float | None:
+    own = sizing.of(sizing.limiting[0]) if sizing.limiting else None
+    if own is None or not own.pools:
+        return None
+    return sum(middle(pool.size) for pool in own.pools if pool.item in STATES and pool.worker != "draft")
 
 
 def _own_total(sizing: Sizing, total: Interval) -> float:
@@ -192,6 +214,18 @@ def stated_avail(side: Side) -> Stated | None:
     """Return what was free when the pool was due, on the rank with the least, with the line that states it."""
     own = side.sizing.of(side.sizing.limiting[0]) if side.sizing.limiting else None
     return own.avail if own is not None else None
+
+
+def with_states(figures: tuple[Figures, Figures]) -> tuple[Figures, Figures]:
+    """Return figures where a launch that failed before any pool has the states of the other: their number, or their share of the budget."""
+    first, second = figures
+    return _like(first, second), _like(second, first)
+
+
+def _like(own: Figures, other: Figures) -> Figures:
+    if own.states is not None or not other.states:
+        return own
+    return replace(own, states=other.states if other.has_fixed_states else (1 - other.rate) * own.budget)
 
 
 def cells_of(figures: Sequence[Figures], *, same_cell: bool) -> list[tuple[float | None, float | None]]:

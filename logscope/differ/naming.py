@@ -26,6 +26,7 @@ TITLES = {
     "fraction": FRACTION,
     "cell": "bytes per token",
     "page": "whole pages",
+    "states": "Mamba states, paid from the budget",
     "limits": "a cap of tokens",
     "graphs": "memory of graphs",
     "distributed_init_beside": "memory of distributed init (NCCL buffers and the like)",
@@ -39,6 +40,7 @@ TITLES = {
 _OWN_TERMS = {  # what an argument has to act on, to be the cause of these
     "draft_cell": ("draft", "cell"),
     "draft_memory": ("draft",),
+    "states": ("cell",),
     "distributed_init_beside": ("distributed_init",),
     "pool": ("limits", "cell", "page"),
     "missing": ("between",),
