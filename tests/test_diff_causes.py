@@ -85,6 +85,14 @@ def test_no_topology_takes_tens_of_gib_before_the_weights(sign: int, diff: Diff)
     assert [sign * 40 * 0.88] == [pytest.approx((cause.explains_bytes or 0) / GIB, abs=HALF_PRINT) for cause in free]
 
 
+def test_ranks_that_changed_alike_are_told_in_one_order(diff: Diff) -> None:
+    """Both ranks lose 5 GiB, of 11 and of 10: whichever speaks first, the figures are those of the first rank."""
+    small = Made(release="0.4.6.post5", tp=2, free_gib=60.0, model_gib=20.0, extra_gib={1: 1.0})
+    for seed in (0, 86):
+        (cause,) = diff(replace(small, seed=seed), replace(small, model_gib=10.0)).causes
+        assert ("10.00 GiB", "5.00 GiB") == (cause.before, cause.after)
+
+
 def test_a_release_does_not_double_weights(diff: Diff) -> None:
     difference = diff(replace(GOOD, release="0.5.13"), replace(NEW, model_gib=400.0))
     assert ["memory taken by the weights"] == [cause.name for cause in difference.causes]
@@ -125,8 +133,31 @@ def test_memory_that_goes_missing_is_said_first(diff: Diff) -> None:
 
 def test_missing_memory_beside_another_cause_has_the_tokens_of_the_table(diff: Diff) -> None:
     difference = diff(GOOD, replace(GOOD, between_gib=3.0, fraction=0.9))
-    assert ["memory that no line explains", "mem_fraction_static"] == [cause.name for cause in difference.causes]
+    assert ["what no line explains", "mem_fraction_static"] == [cause.name for cause in difference.causes]
     assert difference.budget.residual_tokens == difference.causes[0].explains_tokens
+
+
+def node_log(made: Made, node: int) -> str:
+    """Return what one of two nodes prints: the main process, and half of the ranks."""
+    lines = []
+    for line in log_text(made).splitlines(keepends=True):
+        rank = re.match(r"\[[^\]]* TP(\d+)\]", line)
+        if rank is None or int(rank[1]) * 2 // made.tp == node:
+            lines.append(line.replace("tp_size=", f"nnodes=2, node_rank={node}, dist_init_addr='a:1', tp_size="))
+    return "".join(lines)
+
+
+def test_a_smaller_pool_beside_free_memory_is_no_missing_memory(read_text: ReadText, packs: Packs) -> None:
+    """A rank of the other node has 12 GiB less, which takes 10.56 GiB from the budget; here 9.6 and more GiB stay free."""
+    difference = text_diff(node_log(H200, 0), node_log(replace(H200, foreign_gib={6: 12.0}), 0), read_text, packs)
+    (cause,) = difference.causes
+    assert cause.sentence.startswith(
+        "the pools of b.log are 10.56 GiB smaller than free memory and mem_fraction_static give, and leave that free: "
+        "4 of the 8 ranks are not in this log, and one of them may have less"
+    )
+    assert difference.notes[-1].startswith(
+        "b.log holds 4 of 8 ranks: the one that sets the budget may be on another node"
+    )
 
 
 def test_a_line_between_the_weights_and_the_pool_names_what_took_memory(diff: Diff) -> None:

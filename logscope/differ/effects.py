@@ -109,7 +109,8 @@ def _own_figures(evidence: Evidence, term: Term) -> tuple[str | None, str | None
         return None, None, _where(apart, rows)
     if not changed:
         return _gib_or_none(term.before), _gib_or_none(term.after), ""
-    worst = max(changed, key=lambda change: abs(change.delta or 0.0))
+    by_rank = {change.rank: change for change in changed}
+    worst = max((by_rank[rank] for rank in sorted(by_rank)), key=lambda change: abs(change.delta or 0.0))
     return _gib_or_none(worst.before), _gib_or_none(worst.after), _where({change.rank for change in changed}, rows)
 
 
@@ -142,7 +143,8 @@ def _effects_beside(evidence: Evidence) -> Iterator[Effect]:
             by_rank = {rank: _felt(amount, rank, evidence) for rank, amount in by_rank.items()}
         by_rank = {rank: amount for rank, amount in by_rank.items() if abs(amount) > _LEAST_BESIDE}
         if by_rank:
-            yield Effect(term, max(by_rank.values(), key=abs), where=_where(set(by_rank), rows))
+            most = max((by_rank[rank] for rank in sorted(by_rank)), key=abs)
+            yield Effect(term, most, where=_where(set(by_rank), rows))
 
 
 def _felt(amount: float, rank: str, evidence: Evidence) -> float:

@@ -70,8 +70,7 @@ def figures_of(side: Side) -> Figures | None:
     if sizing.total is None or sizing.avail is None or fraction is None or _is_partial(side):
         return None
     total, avail = sizing.total.amount, sizing.avail.amount
-    own_total, draft = _own_total(sizing, total), counted_draft(side.launch, sizing)
-    taken = _taken(side.launch, sizing)
+    own_total, draft, taken = _own_total(sizing, total), counted_draft(side.launch, sizing), _taken(side.launch, sizing)
     weights = taken.pop(_WEIGHTS, None)
     gone = own_total - middle(avail) - draft
     weights = gone - sum(taken.values()) if weights is None else weights
@@ -79,7 +78,6 @@ def figures_of(side: Side) -> Figures | None:
     formula = budget.rest(exact(middle(avail)), exact(middle(total)), exact(fraction)).low
     paid = None if capped else sizing.paid
     implied = sizing.fraction.implied
-    is_known = sizing.fraction.in_force is not None
     steps = total.high - total.low + avail.high - avail.low
     return Figures(
         total=middle(total),
@@ -95,7 +93,7 @@ def figures_of(side: Side) -> Figures | None:
         formula=formula,
         slack=0.0 if paid is None else (steps + paid.high - paid.low) / 2,
         step=steps,
-        fraction_step=0.0 if is_known or implied is None else implied.high - implied.low,
+        fraction_step=0.0 if sizing.fraction.in_force is not None or implied is None else implied.high - implied.low,
         charged=sizing.cell.charged if sizing.cell else None,
         own=sizing.cell.size if sizing.cell else None,
         tokens=tokens_of(sizing),
@@ -124,11 +122,16 @@ def _fraction(sizing: Sizing) -> float | None:
 
 def _is_partial(side: Side) -> bool:
     """Return whether some rank has not said yet what is free after its weights: the least over the ranks is not known then."""
-    args, sizing = side.launch.args.values, side.sizing
+    sizing = side.sizing
     if sizing.tokens is not None:
         return False
-    due = arg_count(args, "tp_size") * arg_count(args, "pp_size") // arg_count(args, "nnodes")
+    due = due_ranks(side.launch) // arg_count(side.launch.args.values, "nnodes")
     return sum(each.avail is not None for each in sizing.ranks) < max(len(side.launch.ranks), due)
+
+
+def due_ranks(launch: Launch) -> int:
+    """Return how many ranks share a model by the arguments, on all nodes; 1 where they do not say."""
+    return arg_count(launch.args.values, "tp_size") * arg_count(launch.args.values, "pp_size")
 
 
 def _states(sizing: Sizing) -> float | None:

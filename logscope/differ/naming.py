@@ -13,6 +13,7 @@ from logscope.differ.evidence import Effect, Evidence
 from logscope.differ.figures import middle, stated_avail
 from logscope.differ.times import time_title
 from logscope.differ.types import ArgChange, CauseKind, Side
+from logscope.differ.unexplained import MISSING, is_left_free
 from logscope.units import GIB
 
 FRACTION = "mem_fraction_static"
@@ -26,13 +27,13 @@ TITLES = {
     "fraction": FRACTION,
     "cell": "bytes per token",
     "page": "whole pages",
-    "states": "Mamba states, paid from the budget",
+    "states": "memory of Mamba states in the same budget",
     "limits": "a cap of tokens",
     "graphs": "memory of graphs",
     "distributed_init_beside": "memory of distributed init (NCCL buffers and the like)",
     "draft_memory": "memory of the draft model",
     "pool": "memory of the KV cache",
-    "missing": "memory that no line explains",
+    "missing": "what no line explains",
     "capacity": "capacity of the KV cache",
     "load_time": "time to load the weights",
     "graph_time": "time to capture graphs",
@@ -67,7 +68,8 @@ def name_effect(effect: Effect, evidence: Evidence) -> Named:
     """Name an effect by the argument that acts on it, by the release, or by itself."""
     if effect.term == "fraction":
         return _name_fraction(effect, evidence)
-    args = [] if _is_before_arguments(effect, evidence) else fitting(_terms(effect), evidence, is_up=effect.is_up)
+    is_of_none = _is_before_arguments(effect, evidence) or (effect.term == MISSING and is_left_free(evidence))
+    args = [] if is_of_none else fitting(_terms(effect), evidence, is_up=effect.is_up)
     if args:
         return _name_by(args, _terms(effect), evidence)
     if not evidence.may_be_one_release and _is_of_the_release(effect, evidence):

@@ -84,8 +84,6 @@ def _cells(effect: Effect, evidence: Evidence) -> str:
     """Write the bytes per token of both launches, or that the draft is charged in them, where that changed the capacity."""
     if effect.term == "draft_cell":
         return " (the draft's layers, charged in bytes per token)"
-    if effect.term == "states":
-        return " (Mamba states, paid from the same budget)"
     cells = [side.sizing.cell for side in _sides(evidence)]
     if effect.term != "cell" or cells[0] is None or cells[1] is None:
         return ""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from logscope.differ.evidence import Effect, Evidence
-from logscope.differ.figures import stated_avail
+from logscope.differ.figures import due_ranks, stated_avail
 from logscope.differ.steps import Tolerance
 from logscope.differ.types import Change, Side
 from logscope.model import Event, Pos
+from logscope.sizing import RankSizing
 from logscope.units import count_text, gib
 from logscope.words import inside_a_sentence
 
@@ -31,21 +32,43 @@ def missing_effect(evidence: Evidence, tolerance: Tolerance) -> Iterator[Effect]
 
 
 def missing_text(effect: Effect, evidence: Evidence) -> str:
-    """Say how much goes missing, in which launch, and between which lines."""
-    term = evidence.budget.missing
-    assert term is not None, "the effect is told from it"
-    amounts = (term.before or 0.0, term.after or 0.0)
-    side, amount = max(zip((evidence.before, evidence.after), amounts, strict=True), key=lambda pair: abs(pair[1]))
+    """Say how much goes missing, in which launch, and between which lines; or that it is free, and a rank elsewhere may have less."""
+    side, amount = _short(evidence)
     more = gib(abs(effect.bytes or 0.0))
     if amount < 0:
         return f"the pools of {side.name} take {more} GiB more than free memory and mem_fraction_static give; no line says why"
+    if is_left_free(evidence):
+        smaller = f"the pools of {side.name} are {more} GiB smaller than free memory and mem_fraction_static give"
+        seen, due = len(side.launch.ranks), due_ranks(side.launch)
+        if seen < due:
+            return f"{smaller}, and leave that free: {due - seen} of the {due} ranks are not in this log, and one of them may have less"
+        return f"{smaller}, and leave that free; no line says why"
     whose = "on each rank " if len(side.launch.ranks) > 1 else ""
     return f"{more} GiB go missing {whose}in {side.name}, {_between(side, evidence)}; no line says to what"
 
 
+def _short(evidence: Evidence) -> tuple[Side, float]:
+    """Return the launch whose pools are not what free memory and fraction give, and by how much they are smaller."""
+    term = evidence.budget.missing
+    assert term is not None, "the effect is told from it"
+    amounts = (term.before or 0.0, term.after or 0.0)
+    return max(zip((evidence.before, evidence.after), amounts, strict=True), key=lambda pair: abs(pair[1]))
+
+
+def is_left_free(evidence: Evidence) -> bool:
+    """Return whether what the pools have less is still free when they stand: nothing took it."""
+    side, amount = _short(evidence)
+    own = _own(side)
+    return amount > 0 and own is not None and own.unexplained is not None and own.unexplained < amount / 2
+
+
+def _own(side: Side) -> RankSizing | None:
+    return side.sizing.of(side.sizing.limiting[0]) if side.sizing.limiting else None
+
+
 def _between(side: Side, evidence: Evidence) -> str:
     stated = stated_avail(side)
-    own = side.sizing.of(side.sizing.limiting[0]) if side.sizing.limiting else None
+    own = _own(side)
     pools = [pool.pos for pool in own.pools if pool.worker != "draft"] if own is not None else []
     ends = [_step_text(side, pos, evidence) for pos in (stated.pos if stated else None, pools[0] if pools else None)]
     return f"between {ends[0]} and {ends[1]}" if all(ends) else "before the pools"

@@ -6,7 +6,7 @@ from logscope.amounts import flag_text
 from logscope.differ import Change, Divergence
 from logscope.packs import Packs
 from logscope.units import count_text, gib, seconds_text
-from logscope.words import clip, inside_a_sentence
+from logscope.words import inside_a_sentence
 
 NOT_REACHED = "not reached"
 _FIELDS = {
@@ -22,6 +22,7 @@ _FIELDS = {
     "said": "said",
 }
 _FREE = {"begin": "free before", "end": "free after", "point": "free"}
+_WIDEST_TEXT = 13  # as "not reached" and "139.50 GiB" are
 _KEPT = ("max_total_num_tokens",)  # named as SGLang prints it
 
 
@@ -67,14 +68,15 @@ def both_values(step: Change | Divergence, none: str) -> tuple[str, str]:
     """
     absent = NOT_REACHED if step.reason.startswith(NOT_REACHED) else none
     before, after = (_value_words(value, step.unit, absent) for value in (step.before, step.after))
-    return before, after
+    is_text = isinstance(step.before, str) or isinstance(step.after, str)
+    return two_values(before, after, _WIDEST_TEXT) if is_text else (before, after)
 
 
 def _value_words(value: float | str | None, unit: str, absent: str) -> str:
     if value is None:
         return absent
     if isinstance(value, str):
-        return clip(value, 20)
+        return value
     if unit == "bytes":
         return f"{gib(value)} GiB"
     if unit == "s":
@@ -104,7 +106,7 @@ def two_values(before: str, after: str, width: int) -> tuple[str, str]:
     if max(len(before), len(after)) <= width:
         return before, after
     start = 0
-    while start < min(len(before), len(after)) and before[start] == after[start]:
+    while before != after and start < min(len(before), len(after)) and before[start] == after[start]:
         start += 1
     start = max(0, start - width // 3)
     return _window(before, start, width), _window(after, start, width)
