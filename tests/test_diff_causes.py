@@ -12,7 +12,7 @@ from conftest import Diff, ReadText
 from logscope.differ import Difference, Tolerance, diff_launches
 from logscope.model import Launch
 from logscope.packs import Packs
-from made import GIB, Made, log_text
+from made import GIB, Draft, Made, log_text
 
 HALF_PRINT = 0.0100001  # GiB: both figures may be off by half a step, and so may their difference
 GOOD = Made()
@@ -96,6 +96,21 @@ def test_ranks_that_changed_alike_are_told_in_one_order(diff: Diff) -> None:
 def test_a_release_does_not_double_weights(diff: Diff) -> None:
     difference = diff(replace(GOOD, release="0.5.13"), replace(NEW, model_gib=400.0))
     assert ["memory taken by the weights"] == [cause.name for cause in difference.causes]
+
+
+def test_a_release_switches_no_draft_on(diff: Diff) -> None:
+    """Without arguments nobody can tell what was typed; that only one launch has a draft is no doing of the release."""
+    silent = Made(release="0.5.13", shows_args=False, shows_command=False)
+    causes = diff(silent, replace(silent, release="0.5.14", draft=Draft())).causes
+    assert "the draft model's weights, counted in the budget" == causes[0].name
+    assert not any(cause.kind == "release" for cause in causes)
+
+
+def test_without_arguments_the_type_of_the_cache_is_what_its_line_says(diff: Diff) -> None:
+    silent = replace(GOOD, shows_args=False, shows_command=False)
+    (cause,) = diff(silent, replace(silent, kv_dtype="fp8_e4m3")).causes
+    assert "bytes per token" == cause.name
+    assert cause.sentence.endswith("; KV cache dtype torch.bfloat16 -> torch.float8_e4m3fn.")
 
 
 # What distributed init takes

@@ -15,7 +15,11 @@ from logscope.differ.types import Cause
 from logscope.differ.unexplained import UNEXPLAINED
 
 _INIT = "distributed_init"
-_INIT_FACTS = {"nccl_version": "NCCL"}
+_FACTS = {  # what lines say in words of a term
+    _INIT: {"nccl_version": "NCCL"},
+    "distributed_init_beside": {"nccl_version": "NCCL"},
+    "cell": {"dtype": "KV cache dtype", "allocated dtype": "KV cache dtype"},
+}
 
 
 def find_causes(evidence: Evidence, others: Sequence[Evidence], tolerance: Tolerance) -> list[Cause]:
@@ -73,7 +77,7 @@ def _cause(named: Named, effects: Sequence[Effect], evidence: Evidence, *, is_al
     has_arg = named.kind in ("argument", "environment")
     parts = _parts(effects)
     text = effects_text(parts, evidence, is_alone=is_alone and main.is_of_budget, has_arg=has_arg)
-    text = f"{_moved(named, effects, evidence)}{text}{_beside_it(effects, evidence)}{_left(effects, evidence)}"
+    text = f"{_moved(named, effects, evidence)}{text}{_beside_it(named, effects, evidence)}{_left(effects, evidence)}"
     if has_arg or parts[0].term not in UNEXPLAINED:
         changed = _changed_text(named, evidence)
         where = f" on {main.where}" if named.kind == "memory" and main.where and main.term not in BESIDE else ""
@@ -117,12 +121,12 @@ def _moved(named: Named, effects: Sequence[Effect], evidence: Evidence) -> str:
     return "".join(moved)
 
 
-def _beside_it(effects: Sequence[Effect], evidence: Evidence) -> str:
-    """Write what else differs in what lines say of distributed init, where that took the memory."""
-    if not any(effect.term.startswith(_INIT) for effect in effects):
-        return ""
-    facts = [fact for fact in changed_facts(evidence.changes) if fact.name in _INIT_FACTS]
-    shown = [f"{_INIT_FACTS[each.name]} {each.before} -> {each.after}" for each in facts if each.before and each.after]
+def _beside_it(named: Named, effects: Sequence[Effect], evidence: Evidence) -> str:
+    """Write what else differs in what lines say of it: NCCL where distributed init took memory, types that no argument tells."""
+    terms = {effect.term for effect in effects if named.kind == "memory" or effect.term.startswith(_INIT)}
+    told = {name: word for term in terms for name, word in _FACTS.get(term, {}).items()}
+    facts = [fact for fact in changed_facts(evidence.changes) if fact.name in told and fact.before and fact.after]
+    shown = dict.fromkeys(f"{told[fact.name]} {fact.before} -> {fact.after}" for fact in facts)
     return f"; {', '.join(shown)}" if shown else ""
 
 

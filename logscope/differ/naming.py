@@ -47,7 +47,7 @@ _OWN_TERMS = {  # what an argument has to act on, to be the cause of these
     "missing": ("between",),
     "capacity": ("fraction", "limits", "cell", "weights", "between", "draft", "page"),
 }
-_OF_THE_RELEASE = ("draft", "draft_cell", "draft_memory", "graphs", "between", "page")
+_OF_THE_RELEASE = ("graphs", "between", "page")
 _MOST_OF_THE_RELEASE = (
     0.1  # of weights and bytes per token: another release lays them out otherwise, it does not halve them
 )
@@ -98,16 +98,23 @@ def _is_direct(arg: ArgChange, terms: Sequence[str], evidence: Evidence) -> bool
 
 def _is_of_the_release(effect: Effect, evidence: Evidence) -> bool:
     """Return whether another release can have made an effect."""
-    if effect.seconds is not None or effect.term in _OF_THE_RELEASE:
-        return effect.seconds is None
-    if not all(side.launch.args.values for side in (evidence.before, evidence.after)):
+    if effect.seconds is not None:
+        return False
+    sides = evidence.before, evidence.after
+    if effect.term.startswith("draft"):
+        return all(
+            "draft" in side.launch.workers for side in sides
+        )  # it counts a draft otherwise, it does not switch one on
+    if effect.term in _OF_THE_RELEASE:
+        return True
+    if not all(side.launch.args.values for side in sides):
         return False  # it may be another model
     own = next((term for term in evidence.budget.terms if term.term == effect.term), None)
     if effect.term == "weights" and own is not None and own.before and own.after:
         return abs(own.after - own.before) <= _MOST_OF_THE_RELEASE * max(own.before, own.after)
     if effect.term not in ("cell", "pool"):
         return False
-    cells = [middle(side.sizing.cell.size) for side in (evidence.before, evidence.after) if side.sizing.cell]
+    cells = [middle(side.sizing.cell.size) for side in sides if side.sizing.cell]
     return len(cells) == 2 and abs(cells[1] - cells[0]) <= _MOST_OF_THE_RELEASE * max(cells)
 
 

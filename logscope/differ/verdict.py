@@ -12,6 +12,7 @@ from logscope.words import clip
 
 MOST_CAUSES = 3
 _MANIFOLD = 10
+_LEAST_SHARE = 0.0005  # less is 0.0 %
 
 
 def verdict_lines(
@@ -98,7 +99,7 @@ def _both(before: Side, after: Side, budget: Attribution) -> str:
 def _outcomes(before: Side, after: Side, budget: Attribution) -> str:
     first, second = budget.tokens_before, budget.tokens_after
     share = ""
-    if first and second and abs(second - first) > 1:
+    if first and second and abs(second / first - 1) >= _LEAST_SHARE:
         share = f" ({_share(first, second)})"
     return f"{before.name} {_state(before, first)}; {after.name} {_state(after, second, share)}."
 
