@@ -79,11 +79,12 @@ def _without_terms(before: Side, after: Side) -> Attribution:
 
 
 def _memory_terms(first: Figures, second: Figures) -> Iterator[Term]:
-    kept = 1 - (first.fraction + second.fraction) / 2
+    given = (first.fraction + second.fraction) / 2
     free, init = second.own_total - first.own_total, _init_part(first, second)
     step = first.step + second.step
-    from_init = init * (1 - kept)
-    before_weights = free - kept * (second.total - first.total)
+    from_init = init * given
+    total_change = second.total - first.total
+    before_weights = free - total_change + given * total_change
     yield _term("free_at_init", before_weights - from_init, step, first, second)
     yield _term("distributed_init", from_init, step, first, second, first.init, second.init)
     yield _term("weights", first.weights - second.weights, step, first, second, first.weights, second.weights)

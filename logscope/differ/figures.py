@@ -226,9 +226,9 @@ def with_states(figures: tuple[Figures, Figures]) -> tuple[Figures, Figures]:
 
 
 def _like(own: Figures, other: Figures) -> Figures:
-    if own.states is not None or not other.states:
+    if own.states is not None or not other.states or not other.budget:
         return own
-    return replace(own, states=other.states if other.has_fixed_states else (1 - other.rate) * own.budget)
+    return replace(own, states=other.states if other.has_fixed_states else other.states / other.budget * own.budget)
 
 
 def cells_of(figures: Sequence[Figures], *, same_cell: bool) -> list[tuple[float | None, float | None]]:
