@@ -88,10 +88,13 @@ def _write_table(table: Table, console: Console) -> None:
     for column in table.columns:
         is_number = column.unit != "text"
         rich.add_column(column.title, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
+    marks = any(
+        row.mark for row in table.rows
+    )  # a mark is there without colour, too: in a column of its own, before the row
     for row in table.rows:
         cells = [cell_text(cell, column.unit) for cell, column in zip(row.cells, table.columns, strict=True)]
-        cells[-1] = f"! {cells[-1]}" if row.mark else cells[-1]
-        first = Padding(RichText(cells[0]), (0, 0, 0, 2 if row.is_detail else 0))
+        gutter = ("! " if row.mark else "  ") if marks else ""
+        first = Padding(RichText(gutter + cells[0]), (0, 0, 0, 2 if row.is_detail else 0))
         style = "dim" if row.is_detail else "bold yellow" if row.mark else ""
         rich.add_row(first, *[RichText(cell) for cell in cells[1:]], style=style)
     console.print(rich)

@@ -1,6 +1,6 @@
 """What a launch's lines say about the size of its KV cache, and about mem_fraction_static."""
 
-from logscope.sizing.figures import DRAFT_COUNTED_SINCE, KV_CACHE, STATES
+from logscope.sizing.figures import DRAFT_COUNTED_SINCE, KV_CACHE, POOLS, STATES
 from logscope.sizing.size_up import size_up
 from logscope.sizing.suggest import HIGHEST_FRACTION, least_viable, suggested_fraction
 from logscope.sizing.types import BoundBy, Cell, Fraction, Pool, Profile, RankSizing, RunOut, Sizing, Stated
@@ -10,6 +10,7 @@ __all__ = [
     "DRAFT_COUNTED_SINCE",
     "HIGHEST_FRACTION",
     "KV_CACHE",
+    "POOLS",
     "STATES",
     "BoundBy",
     "Cell",
