@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from logscope.causes._oom import lower_fraction
 from logscope.causes._types import Case, Diagnosis, Direction
-from logscope.causes._words import argument, bytes_text, floor_of, no_fraction_works, number, raise_by, uncapped
+from logscope.causes._words import (
+    NONE_WORKS,
+    argument,
+    bytes_text,
+    floor_of,
+    no_fraction_works,
+    number,
+    raise_by,
+    uncapped,
+)
 
 ID = "hybrid_state_no_memory"
 
@@ -15,8 +24,8 @@ def diagnose(case: Case) -> Diagnosis | None:
         return None
     if case.said.pattern.id == "failure.mamba_checkpoint_pool":
         return _checkpoints(case)
-    direction: Direction | None = None if no_fraction_works(case) else "raise"
     sentence, remedy = _too_few(case) if case.said.quantity("max_num_reqs") else _no_room(case)
+    direction: Direction | None = None if no_fraction_works(case) or NONE_WORKS in remedy else "raise"
     return Diagnosis(ID, sentence, direction, remedy, evidence=floor_of(case))
 
 
