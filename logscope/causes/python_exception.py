@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from logscope.causes._held import after_free_memory, memory_findings
+from logscope.causes._held import after_free_memory, memory_findings, own_bytes
 from logscope.causes._oom import shortage
 from logscope.causes._types import Case, Diagnosis
 from logscope.causes._words import on_rank, quoted
+from logscope.units import gib
 
 ID = "python_exception"
 
@@ -27,5 +28,7 @@ def _unplaced(case: Case) -> Diagnosis:
         "While weights load, --mem-fraction-static plays no part, and the model needs more devices; later, lower it. The traceback "
         "tells: load_model, or what comes after it."
     )
-    sentence = f"out of memory{on_rank(case)}, in a phase that this log does not show{shortage(case)}"
+    own = own_bytes(case)
+    held = f"; this process itself holds {gib(own)} GiB" if own else ""
+    sentence = f"out of memory{on_rank(case)}, in a phase that this log does not show{shortage(case)}{held}"
     return Diagnosis(ID, sentence, None, after_free_memory(case, remedy), findings=memory_findings(case))
