@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from logscope.clock import seconds_between
+from logscope.clock import seconds_between, seconds_to_glog
 from logscope.model import Launch, Pos
 from logscope.packs import Blame, Packs
 from logscope.rank import Rank
@@ -183,12 +183,18 @@ def inside_a_sentence(title: str) -> str:
 def elapsed_until(launch: Launch, stop: Pos) -> float | None:
     """Return the seconds from the first clock of a launch to that of a line, both of the node that prints the line.
 
-    A line without a clock (the end of a traceback) has that of the line before it.
+    A line without a clock (the end of a traceback) has that of the line before it; one of glog has its own, of another form.
     """
-    origin = next((event.origin for event in launch.events if event.pos == stop), "")
+    event_there = next((event for event in launch.events if event.pos == stop), None)
+    origin = event_there.origin if event_there is not None else ""
     own = [event for event in launch.events if event.pos.file == stop.file and event.origin in (origin, "")]
     clocks = [event.clock for event in own if event.pos.line <= stop.line and event.clock is not None]
+    if not clocks:
+        return None
     seconds = seconds_between(clocks[0], clocks[-1]) if len(clocks) > 1 else None
+    if event_there is not None and event_there.clock is None:
+        passed = seconds_to_glog(clocks[-1], event_there.text)
+        seconds = (seconds or 0.0) + passed if passed is not None else seconds
     return seconds if seconds is None or seconds >= 0 else None
 
 
