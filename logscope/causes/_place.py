@@ -15,6 +15,7 @@ _CHAINED = 150  # lines: of the tracebacks between the first exception of a fail
 CAPTURE_FAILED = "failure.capture_failed"
 GRAPHS = "cuda_graph"
 _LATEST_STEPS = 2
+_CRASHES = ("failure.fatal_python_error", "failure.signal")  # that say nothing of why
 PLENTY = 2 * GIB  # free at the begin of a capture: what then fails does not fail for want of memory
 
 
@@ -205,7 +206,7 @@ def beside_capture(case: Case) -> tuple[str, tuple[Pos, ...]]:
     if free is None:
         return text, ()
     text += f" with {gib(free[0].value)} GiB free"
-    if free[0].low > PLENTY:
+    if free[0].low > PLENTY and case.said.pattern.id not in _CRASHES:
         text += ": not for want of memory, lowering the fraction will not help"
     return text, (free[1],)
 
