@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from logscope.clock import seconds_between, seconds_to_glog
+from logscope.launch import MIXED
 from logscope.model import Launch, Pos
 from logscope.packs import Blame, Packs
 from logscope.rank import Rank
@@ -103,14 +104,23 @@ def cut_sentence(launch: Launch, packs: Packs) -> str:
         return f"the log is cut: it ends inside a line ({where_of(launch, launch.outcome.evidence[0])}); {last}."
     if launch.ended is not None:
         return f"the log shows the end of a launch, not how it began and became ready.{_ended(launch, packs)}"
-    return f"the log shows only a part of the launch: not how it began, and neither that it was ready nor that it failed; {last}."
+    return (
+        "the log shows only a part of the launch: not how it began, and neither that it was ready nor that it failed; "
+        f"{last}.{_mixed(launch)}"
+    )
+
+
+def _mixed(launch: Launch) -> str:
+    """Say that lines of several launches are mixed, where that shows: what is said of each is then of no use."""
+    found = next((note for note in launch.notes if note.startswith(MIXED)), None)
+    return f" {found[:1].upper()}{found[1:]}; give each launch a log of its own." if found else ""
 
 
 def unfinished_sentence(launch: Launch, packs: Packs) -> str:
     """Say that a launch is neither ready nor failed, and how far it got."""
     last = last_step(launch, packs)
     if launch.followed_by is not None:
-        return f"ended without a word: the next launch begins at {where_of(launch, launch.followed_by)}; {last}."
+        return f"ended without a word: the next launch begins at {where_of(launch, launch.followed_by)}; {last}.{_mixed(launch)}"
     state = (
         "hung: silent for longer than asked"
         if launch.outcome.kind == "hung"

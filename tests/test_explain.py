@@ -442,7 +442,7 @@ FINDINGS: list[tuple[str, list[str], str, str, list[int], str]] = [
         # 2.10 GiB were short: 0.78 - 2.10 / 94.04 = 0.7577, and 1 - 21.705 / 94.035 = 0.769
         "no_workable_fraction",
         [printed_args(mem_fraction_static=0.78), *load_lines(), *POOL_OF_078, CAPTURE_OF_078, BANNER, OUT_OF_MEMORY], "error",
-        "No workable fraction: at 0.769 nothing is left for the KV cache, and 2.11 GiB more are needed than 0.78 leaves.", [3, 2],
+        "No workable fraction: at 0.769 nothing is left for the KV cache, and 2.10 GiB more are needed than 0.78 leaves.", [3, 2],
         NONE_WORKS,
     ),
     (
