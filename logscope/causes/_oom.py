@@ -16,6 +16,8 @@ from logscope.units import GIB, Quantity, count_text, gib
 
 _LIBRARIES = 4 * GIB  # what contexts, NCCL and workspaces take on a device before the weights is less
 
+_NEXT_TO_NOTHING = GIB // 2
+
 
 def stage_of(case: Case) -> str | None:
     """Return the cause that a lack of device memory is, by the stage of the launch; None where it is none, or the log has no stage."""
@@ -134,7 +136,8 @@ def _left(case: Case, grant: Grant | None) -> str:
     if grant is None:
         return ""
     if grant.tokens is None:
-        return f" and leaves {per_rank(grant.rest, case)} for the KV cache" if grant.rest.low > 0 else ""
+        hardly = ", next to nothing" if grant.rest.high < _NEXT_TO_NOTHING else ""
+        return f" and leaves {per_rank(grant.rest, case)} for the KV cache{hardly}" if grant.rest.low > 0 else ""
     if grant.tokens.low <= 0:
         return ""
     now = case.sizing.tokens
