@@ -326,10 +326,10 @@ FINDINGS: list[tuple[str, list[str], str, str, list[int], str]] = [
         [5, 4], "",
     ),
     (
-        # 94.035 - 91.445 = 2.59 before the weights, at least
+        # 94.04 - 91.44 = 2.60 before the weights
         "limiting_rank", [TWO, *with_less("19.11", "72.33", "8.69", before="91.44"), READY_SOON], "warning",
         "TP1 has the least memory for the KV cache, 19.11 GiB, 2.60 GiB less than the next: that costs every rank about 40,000 "
-        "tokens. It had 2.59 GiB less before the weights already: another process on its GPU, or a smaller card.",
+        "tokens. It had 2.60 GiB less before the weights already: another process on its GPU, or a smaller card.",
         [5, 4], "",
     ),
     (
@@ -582,15 +582,17 @@ def test_a_near_miss_gives_no_finding(finding_id: str, lines: list[str], explain
     ("case", "sentence"),
     [
         (
-            # 0.13 + 1.19 + 1.19 + 0.16 = 2.67, and half a digit of the five: 2.645..2.695; over 67,569..67,604 bytes a token
+            # 0.13 + 1.19 + 1.19 = 2.51, over the 65,535..65,554 bytes that a token takes without a draft: 40,788..41,451. Graphs
+            # are captured beside the pool. 0.5.9-fakecuda-tp2-dp2 is the same without a draft: 1,292,787 - 1,251,575 = 41,212
             "0.5.14-new-eagle-tp2",
-            "Speculation costs 2.64..2.70 GiB per rank = about 42,000 tokens (draft weights 0.13, draft KV cache 2.38, "
-            "draft graphs: draft decode 0.16).",
+            "Speculation costs 2.65..2.69 GiB per rank, 2.49..2.53 of it out of the KV cache's budget = about 41,000 tokens (draft "
+            "weights 0.13, draft KV cache 2.38, draft graphs: draft decode 0.16).",
         ),
         (
+            # the target's pool is 77.00, as the budget is: 91.63 - 94.98 * 0.154
             "0.5.9-new-eagle-tp2",
-            "Speculation costs 3.60..3.66 GiB per rank = about 59,000 tokens (draft weights 0.13, draft KV cache 2.40, "
-            "draft graphs: draft decode 0.55, draft graphs: draft extend 0.55).",
+            "Speculation costs 3.60..3.66 GiB per rank, all of it out of what the fraction keeps free: it takes no tokens from the KV "
+            "cache (draft weights 0.13, draft KV cache 2.40, draft graphs: draft decode 0.55, draft graphs: draft extend 0.55).",
         ),
     ],
 )
@@ -600,6 +602,67 @@ def test_what_speculation_costs_is_one_line(
     found = finding(explain_launch(fixture_launches[case], packs, Question()), "speculation_cost")
     assert found is not None
     assert ("note", sentence) == (found.level, found.sentence)
+
+
+DRAFT = {"model_type": "LlamaForCausalLMEagle", "minute": "10:01"}
+
+
+def test_a_draft_that_took_nothing_yet_has_no_cost(explain: Explain) -> None:
+    begun = load_lines("9.85", **DRAFT)[:1]
+    assert (
+        finding(
+            explain(printed_args(speculative_algorithm="EAGLE"), *GOOD, *begun, BANNER, OUT_OF_MEMORY)[0],
+            "speculation_cost",
+        )
+        is None
+    )
+
+
+def test_what_a_draft_took_before_a_failure_is_not_its_cost(explain: Explain) -> None:
+    lines = [*GOOD, *load_lines("9.85", "8.85", "1.00", **DRAFT), BANNER, OUT_OF_MEMORY]
+    found = finding(explain(printed_args(speculative_algorithm="EAGLE"), *lines)[0], "speculation_cost")
+    assert found is not None
+    assert (
+        "Speculation had taken 1.00 GiB when this log ends, and was not all there yet (draft weights 1.00)."
+    ) == found.sentence
+
+
+@pytest.mark.parametrize(
+    ("args", "price"),
+    [
+        ({"mem_fraction_static": 0.88}, ": that costs every rank about 40,000 tokens"),
+        ({"mem_fraction_static": 0.95, "max_total_tokens": 159269}, ""),
+    ],
+    ids=["the fraction sets the pool", "a cap does"],
+)
+def test_less_memory_costs_no_tokens_where_a_cap_sets_the_pool(
+    args: dict[str, object], price: str, explain: Explain
+) -> None:
+    """A pool of 10.42 GiB fits either way: the cap would be the same with the memory of the other rank."""
+    lines = with_less("19.11", "74.93", "8.69")
+    found = finding(explain(printed_args(tp_size=2, **args), *lines, READY_SOON)[0], "limiting_rank")
+    assert found is not None
+    assert f"2.60 GiB less than the next{price}. It was level" in found.sentence
+
+
+def test_a_step_of_the_fraction_is_worth_what_states_leave_of_it(
+    fixture_launches: dict[str, Launch], packs: Packs
+) -> None:
+    """42.32 of 42.32 + 38.08 GiB are the KV cache: 0.9498 * 0.5264 GiB over 32,767..32,783 bytes are 16,374..16,383 tokens."""
+    found = finding(explain_launch(fixture_launches["0.5.23-new-mamba-tp1"], packs, Question()), "idle_memory")
+    assert found is not None
+    assert found.sentence.endswith("(now 0.867) is 0.95 GiB = about 16,380 tokens.")
+
+
+def test_the_budget_is_that_of_the_fraction_that_ran(explain: Explain) -> None:
+    """The arguments say 0.70, with which 21.71 - 94.04 * 0.30 = -6.50; the pool of 10.42 shows that it was 0.88."""
+    found = explain(printed_args(mem_fraction_static=0.7), *GOOD, READY_SOON)[0]
+    rest = found.sizing.rest
+    assert rest is not None and 10.41 * GIB < rest.low < rest.high < 10.44 * GIB
+    kept, left = found.budget[2:4]
+    assert ("kept: T * (1 - f)", "94.04 * (1 - 0.8799)", ()) == (kept.name, kept.formula, kept.evidence)
+    assert ("budget: A - kept", "10.42", "21.71 - 11.29") == (left.name, gib_text(left.amount), left.formula)
+    assert [(each.why, each.is_now) for each in found.offers if each.why] == [("implied", True)]
 
 
 def test_the_rate_of_a_slow_load_is_that_of_a_rank_and_of_all(

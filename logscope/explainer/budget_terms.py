@@ -36,8 +36,14 @@ def budget_terms(sizing: Sizing) -> Iterator[Term]:
         yield Term("A: free when the pool is due", avail.amount, "bytes", "as printed", (avail.pos,))
     if avail is not None and total is not None and fraction is not None:
         kept = budget.reserve(total.amount, exact(fraction)).amount
-        place = (sizing.fraction.in_force_at,) if sizing.fraction.in_force_at else ()
-        yield Term("kept: T * (1 - f)", kept, "bytes", f"{gib_text(total.amount)} * (1 - {flag_text(fraction)})", place)
+        place = sizing.fraction.in_force_at if fraction == sizing.fraction.in_force else None
+        yield Term(
+            "kept: T * (1 - f)",
+            kept,
+            "bytes",
+            f"{gib_text(total.amount)} * (1 - {flag_text(fraction)})",
+            (place,) if place else (),
+        )
         left = sizing.rest if sizing.rest is not None else avail.amount - kept
         yield Term("budget: A - kept", left, "bytes", f"{gib_text(avail.amount)} - {gib_text(kept)}")
     if sizing.size is not None:

@@ -10,6 +10,7 @@ from logscope.budget.releases import LAST_READ
 from logscope.model import Launch
 from logscope.server_args import arg_number
 from logscope.sizing.figures import KV_CACHE, STATES
+from logscope.sizing.fraction import value_used
 from logscope.sizing.types import Pool, Sizing
 
 
@@ -69,12 +70,19 @@ def grant_for(launch: Launch, sizing: Sizing, change: WhatIf) -> Grant | None:
 
 def fraction_used(sizing: Sizing) -> float | None:
     """Return the fraction that is in force, or the middle of what the pools imply."""
-    known = sizing.fraction
-    if known.in_force is not None and known.verdict in ("meets", "unknown"):
-        return known.in_force
-    if known.implied is not None and not known.is_floor:
-        return (known.implied.low + known.implied.high) / 2
-    return known.in_force
+    return value_used(sizing.fraction)
+
+
+def worth(launch: Launch, sizing: Sizing, amount: Interval) -> Interval | None:
+    """Return how many tokens more the budget holds with so many bytes more; None where that is not known, or a cap set the capacity.
+
+    Of what it gains, states of Mamba layers take the share that they have of it, unless their number is given.
+    """
+    cell = sizing.cell
+    if cell is None or cell.charged.low <= 0 or amount.low < 0 or sizing.bound_by == "max_total_tokens":
+        return None
+    share = 1.0 if launch.args.values.get("max_mamba_cache_size") is not None else _share_of_tokens(sizing)
+    return Interval(amount.low * share // cell.charged.high, amount.high * share // cell.charged.low)
 
 
 def _count(amount: float, cell: float, page: int, cap: int | None, launch: Launch) -> tuple[int, bool]:
@@ -86,12 +94,20 @@ def _count(amount: float, cell: float, page: int, cap: int | None, launch: Launc
 
 def _for_tokens(amount: float, sizing: Sizing, launch: Launch) -> float:
     """Return the part of a budget that is for tokens: states of Mamba layers take a share of it, or what was given for them."""
+    states, cached = _states_and_cached(sizing)
+    if cached and launch.args.values.get("max_mamba_cache_size") is not None:
+        return amount - states
+    return amount * _share_of_tokens(sizing)
+
+
+def _share_of_tokens(sizing: Sizing) -> float:
+    states, cached = _states_and_cached(sizing)
+    return cached / (cached + states) if states and cached else 1.0
+
+
+def _states_and_cached(sizing: Sizing) -> tuple[float, float]:
+    """Return the bytes of the limiting rank's pools: those of states, those of tokens."""
     own = sizing.of(sizing.limiting[0]) if sizing.limiting else None
     pools: tuple[Pool, ...] = own.pools if own else ()
     states = sum(pool.size.low for pool in pools if pool.item in STATES)
-    cached = sum(pool.size.low for pool in pools if pool.item == KV_CACHE)
-    if not states or not cached:
-        return amount
-    if launch.args.values.get("max_mamba_cache_size") is not None:
-        return amount - states
-    return amount * cached / (cached + states)
+    return states, sum(pool.size.low for pool in pools if pool.item == KV_CACHE)
