@@ -901,6 +901,26 @@ def test_where_no_fraction_works_none_is_suggested_in_any_direction(
 
 STANDS = [printed_args(mem_fraction_static=0.88, tp_size=1), *GOOD, READY_SOON]
 CAPPED = [printed_args(mem_fraction_static=0.95, max_total_tokens=159269), *GOOD, READY_SOON]
+SLACK = [printed_args(mem_fraction_static=0.8804), *GOOD, READY_SOON]
+LEFT = [
+    printed_args(
+        kv_cache_dtype="auto", dtype="auto", context_length=None, attention_backend=None, page_size=1, quantization=None,
+        load_format="auto", speculative_algorithm=None,
+    ),
+    at("10:00:01", "TP0", "Attention backend not set. Use fa3 backend by default."),
+    at("10:00:02", "TP0", "Attention backend not set. Use flashinfer backend by default."),
+    at("10:00:02", "TP0", "TensorRT-LLM MHA only supports page_size of 16, 32 or 64, changing page_size from 1 to 64."),
+    *load_lines(), at("10:00:21", "TP0", "Using KV cache dtype: torch.bfloat16"), *pool_lines(),
+    at(
+        "10:00:51", "TP0", "max_total_num_tokens=159269, chunked_prefill_size=8192, max_prefill_tokens=16384, max_running_requests=2048, "
+        "context_len=262144, available_gpu_mem=9.85 GB",
+    ),
+]  # fmt: skip
+FP8_ROWS = [
+    printed_args(kv_cache_dtype="auto"),
+    at("10:00:22", "TP0", "KV Cache is allocated. dtype: torch.float8_e4m3fn, #tokens: 318464, KV size: 10.42 GB"),
+]
+UINT8 = [FP8_ROWS[0], FP8_ROWS[1].replace("torch.float8_e4m3fn", "torch.uint8")]
 CLAIMS: list[tuple[list[str], str, ArgValue, str, str]] = [
     (
         STANDS, "mem_fraction_static", 0.55, "claim_refuted",
@@ -926,6 +946,46 @@ CLAIMS: list[tuple[list[str], str, ArgValue, str, str]] = [
         "mem_fraction_static 0.55 is not what ran: it was 0.88.",
     ),
     (load_lines(), "mem_fraction_static", 0.55, "claim_open", "Whether mem_fraction_static 0.55 ran cannot be told from this log."),
+    # 0.8801 + 0.045 / 94.035 is the most: what lies between the pool and it is the log's own value, or open
+    (SLACK, "mem_fraction_static", 0.8804, "claim_confirmed",
+     "mem_fraction_static 0.8804 is what the log prints; the pool implies 0.8798..0.8801, and memory taken before it was sized explains "
+     "the rest."),
+    (SLACK, "mem_fraction_static", 0.8803, "claim_refuted", "mem_fraction_static 0.8803 is not what ran: it was 0.8804."),
+    (SLACK, "mem_fraction_static", 0.88, "claim_refuted", "mem_fraction_static 0.88 is not what ran: it was 0.8804."),
+    (GOOD, "mem_fraction_static", 0.88, "claim_confirmed", "mem_fraction_static 0.88 agrees with the pool, which implies 0.8798..0.8801."),
+    (GOOD, "mem_fraction_static", 0.8804, "claim_open",
+     "mem_fraction_static 0.8804 lies above what the pool implies, 0.8798..0.8801. Memory taken before the pool was sized may explain that: "
+     "whether it ran cannot be told from this log."),
+    ([printed_args(mem_fraction_static=0.55), *GOOD], "mem_fraction_static", 0.55, "claim_refuted",
+     "mem_fraction_static 0.55 is not what ran: the pool implies 0.8798..0.8801; with 0.55 the budget would be -20.61 GiB."),
+    # a rank is missing, which may have less: neither value is proven
+    ([printed_args(mem_fraction_static=0.55, tp_size=2), *GOOD], "mem_fraction_static", 0.55, "claim_open",
+     "mem_fraction_static 0.55 is what the log prints; the pool implies 0.8798..0.8801: which of them ran cannot be told."),
+    ([printed_args(mem_fraction_static=0.55, tp_size=2), *GOOD], "mem_fraction_static", 0.88, "claim_open",
+     "mem_fraction_static 0.88 agrees with the pool, which implies 0.8798..0.8801; the log prints 0.55: which of them ran cannot be told "
+     "from it."),
+    (LEFT, "kv_cache_dtype", "bfloat16", "claim_confirmed",
+     "kv_cache_dtype=bfloat16 is in force: it was auto, and became torch.bfloat16."),
+    (LEFT, "kv_cache_dtype", "fp8_e4m3", "claim_refuted",
+     "kv_cache_dtype=fp8_e4m3 is not what ran: it was auto, and became torch.bfloat16."),
+    (LEFT, "kv_cache_dtype", "auto", "claim_confirmed", "kv_cache_dtype=auto is in force, as claimed."),
+    (LEFT, "dtype", "bfloat16", "claim_confirmed", "dtype=bfloat16 is in force: it was auto, and became torch.bfloat16."),
+    (LEFT, "dtype", "half", "claim_refuted", "dtype=half is not what ran: it was auto, and became torch.bfloat16."),
+    (LEFT, "context_length", 262144, "claim_confirmed", "context_length=262144 is in force: it was not set, and became 262144."),
+    (LEFT, "context_length", 4096, "claim_refuted", "context_length=4096 is not what ran: it was not set, and became 262144."),
+    (LEFT, "attention_backend", "fa3", "claim_confirmed", "attention_backend=fa3 is in force: it was not set, and became fa3."),
+    (LEFT, "page_size", 64, "claim_confirmed", "page_size=64 is in force: it was 1, and became 64."),
+    (LEFT, "page_size", 1, "claim_refuted", "page_size=1 is not what ran: it was 1, and became 64."),
+    (LEFT, "quantization", "fp8", "claim_open", "quantization=fp8 is claimed; it was not set, and what that became is not in this log."),
+    (LEFT, "load_format", "dummy", "claim_open", "load_format=dummy is claimed; it was auto, and what that became is not in this log."),
+    (LEFT, "speculative_algorithm", "EAGLE", "claim_refuted", "speculative_algorithm=EAGLE is not what ran: it was None."),
+    (FP8_ROWS, "kv_cache_dtype", "fp8_e4m3", "claim_confirmed",
+     "kv_cache_dtype=fp8_e4m3 is in force: it was auto, and became torch.float8_e4m3fn."),
+    (UINT8, "kv_cache_dtype", "fp8_e4m3", "claim_open",
+     "kv_cache_dtype=fp8_e4m3 is claimed; it was auto, and what that became is not in this log."),
+    # the line may be about the draft's backend
+    ([printed_args(attention_backend="fa3"), LEFT[2]], "attention_backend", "fa3", "claim_confirmed",
+     "attention_backend=fa3 is in force, as claimed."),
     (STANDS, "tp_size", 8, "claim_refuted", "tp_size=8 is not what ran: it was 1."),
     (STANDS, "tp_size", 1, "claim_confirmed", "tp_size=1 is in force, as claimed."),
     (STANDS, "dp_size", 2, "claim_open", "dp_size=2 is claimed; what is in force is not in this log."),
