@@ -27,6 +27,7 @@ from logscope.errors import UsageError
 from logscope.explainer import Explanation, GivenCell, Question, check_question, explain_launch, explain_launches
 from logscope.model import Finding, Launch
 from logscope.packs import Packs
+from logscope.report.memory import ledger_table
 from logscope.server_args import ArgValue
 from logscope.units import GIB
 from logscope.words import clip
@@ -281,6 +282,9 @@ TOO_SMALL = [printed_args(mem_fraction_static=0.55, tp_size=2)]
 BOTH_INITS = by_turns(init_lines(), init_lines("TP1"))
 BOTH_LOADS = by_turns(load_lines(), load_lines(tag="TP1"))
 
+NO_ALL_REDUCE = "Custom allreduce is disabled because this process group spans across nodes."
+ALL_REDUCE_OFF = [at("10:00:02", tag, NO_ALL_REDUCE) for tag in ("TP0", "TP1")]
+
 TWO_SERVERS = "Look for lines of two servers in this file, or for another process that released memory in between."
 HALF_NEGATIVE = at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 100, K size: -1.00 GB, V size: 0.50 GB")
 FULLER_POOL = at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 159269, KV size: 22.22 GB")
@@ -422,6 +426,27 @@ FINDINGS: list[tuple[str, list[str], str, str, list[int], str]] = [
         "Custom all-reduce is not the cause: all of distributed init, of which it is a part, took 0.64 GiB per rank, and 20.61 GiB "
         "are missing.",
         [4, 5], "",
+    ),
+    (
+        "distributed_init_bounded", [*TOO_SMALL, *ALL_REDUCE_OFF, *BOTH_INITS, *BOTH_LOADS, BANNER, NO_MEMORY], "note",
+        "Custom all-reduce is not the cause: it was off, and all of distributed init took 0.64 GiB per rank, and 20.61 GiB are missing.",
+        [2, 6, 7], "",
+    ),
+    (
+        # one of two ranks says nothing: it may be on there
+        "distributed_init_bounded", [*TOO_SMALL, ALL_REDUCE_OFF[0], *BOTH_INITS, *BOTH_LOADS, BANNER, NO_MEMORY], "note",
+        "Custom all-reduce is not the cause: all of distributed init, of which it is a part, took 0.64 GiB per rank, and 20.61 GiB "
+        "are missing.",
+        [5, 6], "",
+    ),
+    (
+        "distributed_init_bounded",
+        [
+            printed_args(mem_fraction_static=0.55, tp_size=2, disable_custom_all_reduce=True), *BOTH_INITS, *BOTH_LOADS, BANNER, NO_MEMORY,
+        ],
+        "note",
+        "Custom all-reduce is not the cause: it was off, and all of distributed init took 0.64 GiB per rank, and 20.61 GiB are missing.",
+        [1, 4, 5], "",
     ),
     (
         "consequences", [*TOO_SMALL, *BOTH_LOADS, BANNER, NO_MEMORY, SIGQUIT], "note",
@@ -683,7 +708,7 @@ def test_the_rate_of_a_slow_load_is_that_of_a_rank_and_of_all(
 def test_a_single_rank_is_not_told_to_look_at_another(tags: list[str], remedy: str, explain: Explain) -> None:
     begin = [at("10:00:01", tag, "Init torch distributed begin.") for tag in tags]
     end = [at("10:03:05", tag, "Init torch distributed ends. elapsed=184.02 s, mem usage=0.64 GB") for tag in tags]
-    found = finding(explain(printed_args(), *begin, *end)[0], "slow_phase")
+    found = finding(explain(printed_args(), *begin, *end, READY_SOON.replace("10:00:55", "10:03:06"))[0], "slow_phase")
     assert found is not None
     assert ("Distributed init took 3 min 04 s", remedy) == (found.sentence.partition(" of ")[0], found.remedy)
 
@@ -740,6 +765,42 @@ def test_what_is_free_is_the_least_where_ranks_differ(explain: Explain) -> None:
     said = finding(found, "idle_memory")
     assert said is not None
     assert said.sentence.startswith("At least 11.26 GiB per rank are still free when the server is ready;")
+
+
+def test_the_ledger_says_how_far_ranks_were_apart_from_the_start(explain: Explain) -> None:
+    (found,) = explain(TWO, *with_less("19.11", "72.33", "8.69", before="91.44"), READY_SOON)
+    table = ledger_table(found.ledger, found.launch)
+    assert table is not None
+    assert "Where the memory of TP1 went (the others differ by up to 2.60 GiB)" == table.title
+
+
+def test_a_silence_ends_with_the_first_line_of_any_rank(explain: Explain) -> None:
+    """TP1 begins at 10:01:40, TP0 two seconds later: 100 s without a line, and not 102."""
+    init = [
+        at("10:01:40", "TP1", "Init torch distributed begin."),
+        at("10:01:42", "TP0", "Init torch distributed begin."),
+        at("10:01:44", "TP0", "Init torch distributed ends. elapsed=2.02 s, mem usage=0.64 GB"),
+        at("10:01:44", "TP1", "Init torch distributed ends. elapsed=4.02 s, mem usage=0.64 GB"),
+    ]
+    found = finding(explain(TWO, *init)[0], "slow_phase")
+    assert found is not None
+    assert (
+        "1 min 40 s of 1 min 44 s (96%) passed without a line of any phase, before distributed init." == found.sentence
+    )
+    assert [1, 2] == [pos.line for pos in found.evidence]
+
+
+def test_a_rank_that_waits_for_another_that_loads_is_no_silence(explain: Explain) -> None:
+    """TP0 is in no phase from 10:00:20 to 10:02:30, but TP1 reads its weights all the time."""
+    end = "Load weight end. elapsed=144.00 s, type=M, dtype=d, avail mem=21.71 GB, mem usage=72.33 GB."
+    second = [load_lines(tag="TP1")[0], at("10:02:30", "TP1", end)]
+    pools = [line.replace("10:00", "10:02") for line in pool_lines(minute="10:02")]
+    found = finding(
+        explain(TWO, second[0], *load_lines(), second[1], *pools, READY_SOON.replace("10:00:55", "10:02:55"))[0],
+        "slow_phase",
+    )
+    assert found is not None
+    assert found.sentence.startswith("Load weights took 2 min 24 s of 2 min 55 s (82%)")
 
 
 def test_time_without_a_line_is_said_without_a_phase(explain: Explain) -> None:
@@ -954,8 +1015,8 @@ CLAIMS: list[tuple[list[str], str, ArgValue, str, str]] = [
     (SLACK, "mem_fraction_static", 0.88, "claim_refuted", "mem_fraction_static 0.88 is not what ran: it was 0.8804."),
     (GOOD, "mem_fraction_static", 0.88, "claim_confirmed", "mem_fraction_static 0.88 agrees with the pool, which implies 0.8798..0.8801."),
     (GOOD, "mem_fraction_static", 0.8804, "claim_open",
-     "mem_fraction_static 0.8804 lies above what the pool implies, 0.8798..0.8801. Memory taken before the pool was sized may explain that: "
-     "whether it ran cannot be told from this log."),
+     "mem_fraction_static 0.8804 lies above what the pool implies, 0.8798..0.8801. Memory taken before the pool was sized may explain "
+     "that: whether it ran cannot be told from this log."),
     ([printed_args(mem_fraction_static=0.55), *GOOD], "mem_fraction_static", 0.55, "claim_refuted",
      "mem_fraction_static 0.55 is not what ran: the pool implies 0.8798..0.8801; with 0.55 the budget would be -20.61 GiB."),
     # a rank is missing, which may have less: neither value is proven
@@ -1147,6 +1208,18 @@ def test_a_printed_nothing_is_not_rounded_to_something(explain: Explain) -> None
     (found,) = explain(printed_args(), *load_lines(), pool, READY_SOON)
     (size,) = [term.amount for term in found.budget if term.name == "KV cache, as allocated"]
     assert "0.00..0.01" == gib_text(size)
+
+
+@pytest.mark.parametrize(
+    ("lines", "remedy"), [([READY_SOON.replace("10:00:55", "10:02:00")], True), ([], False)], ids=["ready", "not"]
+)
+def test_only_a_launch_that_became_ready_is_told_to_mend_its_storage(
+    lines: list[str], remedy: bool, explain: Explain
+) -> None:
+    """One that hangs, or whose log ends before it is ready, has another thing to mend."""
+    found = finding(explain(*slow_load(100)[:3], *lines)[0], "slow_phase")
+    assert found is not None
+    assert bool(found.remedy) is remedy
 
 
 def test_a_launch_that_died_is_not_told_to_mend_its_storage(fixture_launches: dict[str, Launch], packs: Packs) -> None:

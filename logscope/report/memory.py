@@ -13,6 +13,7 @@ from logscope.timeline import PhaseRow
 from logscope.units import Quantity, gib
 from logscope.words import inside_a_sentence, phase_title, rank_label
 
+_START = ("", "free at the start")
 _LEDGER_COLUMNS = (
     Column("Item"),
     Column("Taken GiB", "bytes"),
@@ -78,12 +79,13 @@ def ledger_table(rows: Sequence[LedgerRow], launch: Launch) -> Table | None:
 
 
 def _furthest(rows: Sequence[LedgerRow], own: Sequence[LedgerRow]) -> int:
-    """Return the largest difference, beyond print resolution, between what one rank and any other took for the same thing."""
+    """Return the largest difference, beyond print resolution, between one rank and any other: in what it had, or took for one thing."""
     taken: dict[Rank, dict[tuple[str, str], int]] = {}
     steps: dict[tuple[str, str], int] = {}
     for row in rows:
         key = (row.phase, row.item)
-        amounts = taken.setdefault(row.rank, {})
+        amounts = taken.setdefault(row.rank, {_START: row.free_before})
+        steps[_START] = max(steps.get(_START, 0), row.resolution)
         amounts[key] = amounts.get(key, 0) + row.bytes
         steps[key] = max(steps.get(key, 0), row.resolution)
     mine = taken[own[0].rank]

@@ -43,8 +43,7 @@ class _Paid:
 
 def size_up(launch: Launch) -> Sizing:
     """Return the figures of a launch."""
-    ranks = rank_sizings(launch)
-    page_size, page_known = page_size_of(launch)
+    ranks, (page_size, page_known) = rank_sizings(launch), page_size_of(launch)
     profiles = [(event, check_profile(event, launch)) for event in profile_events(launch.events)]
     sound = [event for event, checked in profiles if not checked.faults]
     is_device = str(launch.args.values.get("device", "cuda")) not in ("cpu", "mps")
