@@ -1109,6 +1109,67 @@ def test_a_what_if_that_fails_says_so(explain: Explain) -> None:
     assert ["fails"] == [each.why for each in found.answers]
 
 
+OOM_AT_088 = [
+    printed_args(mem_fraction_static=0.88),
+    *load_lines(),
+    *pool_lines(),
+    graph_lines()[0],
+    BANNER,
+    OUT_OF_MEMORY,
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "what_if", "sentence"),
+    [
+        (
+            # 21.71 - 10.42 - 9.85 = 1.44, 1.42 at least; 94.04 * 0.016 = 1.505, 94.04 * 0.015 = 1.41
+            STANDS, {"mem_fraction_static": 0.985},
+            "mem_fraction_static=0.985 runs out of memory: it keeps 1.41 GiB free, and 1.42..1.46 GiB went beside the pools in this "
+            "launch.",
+        ),
+        (STANDS, {"mem_fraction_static": 0.984}, None),
+        (STANDS, {"mem_fraction_static": 0.985, "max_total_tokens": 1000}, "alone"),
+        (STANDS[:-1], {"mem_fraction_static": 0.985}, None),  # not ready: what is still to come is not in the log
+        ([STANDS[0].replace("tp_size=1", "device='cpu'"), *STANDS[1:]], {"mem_fraction_static": 0.985}, None),
+        (OOM_AT_088, {"mem_fraction_static": 0.9}, "mem_fraction_static=0.9 runs out of memory, as 0.88 did in this launch."),
+        (OOM_AT_088, {"page_size": 64}, "page_size=64 runs out of memory, as 0.88 did in this launch."),
+        (OOM_AT_088, {"mem_fraction_static": 0.87}, None),
+        (OOM_AT_088, {"max_total_tokens": 1000}, None),
+        ([*OOM_AT_088[:-1], FOREIGN], {"mem_fraction_static": 0.9}, None),
+    ],
+)  # fmt: skip
+def test_a_what_if_that_keeps_too_little_free_says_so(
+    lines: list[str], what_if: dict[str, ArgValue], sentence: str | None, explain: Explain
+) -> None:
+    (found,) = explain(*lines, what_if=what_if)
+    said = finding(found, "what_if_runs_out")
+    if sentence is None:
+        assert said is None
+        assert "runs out" not in [each.why for each in found.answers]
+    elif sentence == "alone":  # with the cap there is room
+        assert ["runs out", "capped", "capped"] == [each.why for each in found.answers]
+    else:
+        assert said is not None
+        assert (sentence, "warning") == (said.sentence, said.level)
+        assert ["runs out"] == [each.why for each in found.answers]
+
+
+def test_an_earlier_try_that_ran_out_bounds_what_ifs_too(explain: Explain) -> None:
+    again = [printed_args(mem_fraction_static=0.55), *load_lines(), BANNER, NO_MEMORY]
+    found = explain(*OOM_AT_088, *again, what_if={"mem_fraction_static": 0.9})[1]
+    said = finding(found, "what_if_runs_out")
+    assert said is not None
+    assert "mem_fraction_static=0.9 runs out of memory: 0.88 did in launch 1 of this log." == said.sentence
+
+
+def test_no_fraction_is_offered_that_keeps_less_than_was_taken_beside_the_pools(explain: Explain) -> None:
+    """21.71 - 10.42 - 2.00 = 9.29 GiB went beside them; 0.90 keeps 9.40, 0.92 only 7.52."""
+    lines = [*GOOD[:-1], graph_lines(after="2.00", used="9.26")[1], READY_SOON]
+    (found,) = explain(printed_args(mem_fraction_static=0.88), *lines)
+    assert [0.8, 0.85, 0.88, 0.9] == [each.grant.fraction for each in found.offers]
+
+
 def test_a_log_without_figures_answers_no_what_if_and_says_so(explain: Explain) -> None:
     (found,) = explain(*pool_lines(), what_if={"mem_fraction_static": 0.7, "page_size": 64})
     assert () == found.answers

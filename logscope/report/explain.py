@@ -139,11 +139,24 @@ def _offer_table(title: str, offers: Sequence[Offer]) -> Table:
     rows = []
     for offer in offers:
         grant = offer.grant
-        tokens = "?" if grant.tokens is None else tokens_text(grant.tokens)
+        tokens = _tokens(grant.tokens)
         why = ", ".join(word for word in (offer.why, "fails" if grant.fails and offer.why != "fails" else "") if word)
-        cells = (offer.flags, f"{gib_text(grant.rest)} GiB", tokens, f"{gib_text(grant.reserve)} GiB", why)
+        cells = (
+            "all together" if offer.is_together else offer.flags,
+            f"{gib_text(grant.rest)} GiB",
+            tokens,
+            f"{gib_text(grant.reserve)} GiB",
+            why,
+        )
         rows.append(TableRow(cells if has_tokens else (*cells[:2], *cells[3:])))
     return Table("", tuple(columns if has_tokens else (*columns[:2], *columns[3:])), tuple(rows))
+
+
+def _tokens(tokens: Interval | None) -> str:
+    """Write how many tokens a pool holds: "none" where the budget is negative."""
+    if tokens is None:
+        return "?"
+    return "none" if tokens.high <= 0 else tokens_text(Interval(max(0.0, tokens.low), tokens.high))
 
 
 def _finding_lines(each: Explanation) -> Iterator[str]:

@@ -11,7 +11,7 @@ from logscope.model import Launch
 from logscope.server_args import arg_number
 from logscope.sizing.figures import KV_CACHE, STATES
 from logscope.sizing.fraction import value_used
-from logscope.sizing.types import Pool, Sizing
+from logscope.sizing.types import Pool, Sizing, Stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,22 @@ def worth(launch: Launch, sizing: Sizing, amount: Interval) -> Interval | None:
         return None
     share = 1.0 if launch.args.values.get("max_mamba_cache_size") is not None else _share_of_tokens(sizing)
     return Interval(amount.low * share // cell.charged.high, amount.high * share // cell.charged.low)
+
+
+def taken_beside(launch: Launch, sizing: Sizing) -> Stated | None:
+    """Return what a launch that became ready took on its limiting rank beside the pools: graphs, buffers, a draft that is not paid for.
+
+    All of it comes out of what the fraction keeps free. None where the log does not show it, or is no proof (see ``Sizing.notes``); the
+    place is that of the last free memory.
+    """
+    own = sizing.of(sizing.limiting[0]) if sizing.limiting else None
+    if launch.outcome.kind != "ready" or sizing.notes or own is None or own.avail is None or own.last is None:
+        return None
+    paid = [pool for pool in own.pools if pool.worker != "draft" or sizing.is_draft_paid]
+    if not paid or own.last.pos.line <= max(pool.pos.line for pool in paid):
+        return None
+    left = own.avail.amount - sum((pool.size for pool in paid), start=exact(0.0))
+    return Stated(left - own.last.amount, own.last.pos)
 
 
 def _count(amount: float, cell: float, page: int, cap: int | None, launch: Launch) -> tuple[int, bool]:
