@@ -27,9 +27,11 @@ from logscope.errors import UsageError
 from logscope.explainer import Explanation, GivenCell, Question, check_question, explain_launch, explain_launches
 from logscope.model import Finding, Launch
 from logscope.packs import Packs
+from logscope.report import Text
+from logscope.report.explain import explain_report
 from logscope.report.memory import ledger_table
 from logscope.server_args import ArgValue
-from logscope.units import GIB
+from logscope.units import GIB, Quantity
 from logscope.words import clip
 
 GIVEN = GivenCell(70272)
@@ -772,6 +774,54 @@ def test_the_ledger_says_how_far_ranks_were_apart_from_the_start(explain: Explai
     table = ledger_table(found.ledger, found.launch)
     assert table is not None
     assert "Where the memory of TP1 went (the others differ by up to 2.60 GiB)" == table.title
+
+
+def ledger_of_table(found: Explanation) -> list[tuple[object, ...]]:
+    """Return item, bytes taken and bytes free of each row that people see."""
+    table = ledger_table(found.ledger, found.launch)
+    assert table is not None
+    amounts = [(each.value if isinstance(each, Quantity) else each for each in row.cells[:3]) for row in table.rows]
+    return [(item, taken and round(taken / GIB, 2), round(free / GIB, 2)) for item, taken, free in amounts]
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"), [(("", ""), ("100 tokens", "80 tokens")), (("Full ", "SWA "), ("Full", "SWA"))]
+)
+def test_two_pools_of_one_name_are_told_apart(
+    labels: tuple[str, str], names: tuple[str, str], explain: Explain
+) -> None:
+    pools = [
+        at(
+            "10:00:21",
+            "TP0",
+            f"{label}KV Cache is allocated. dtype: torch.bfloat16, #tokens: {count}, KV size: {size} GB",
+        )
+        for label, count, size in zip(labels, (100, 80), ("6.00", "4.00"), strict=True)
+    ]
+    (found,) = explain(*load_lines(), *pools, at("10:00:22", "TP0", "Memory pool end. avail mem=11.71 GB"))
+    assert [(f"KV cache ({names[0]})", 6.0, 15.71), (f"KV cache ({names[1]})", 4.0, 11.71)] == ledger_of_table(found)[
+        -2:
+    ]
+
+
+def test_a_step_of_rounding_does_not_drop_the_row_that_it_belongs_to(explain: Explain) -> None:
+    """Weights of 0.00 GiB from 19.64 to 19.63: without their row 19.64 - 0.05 would not be 19.58."""
+    lines = [*load_lines("19.64", "19.63", "0.00"), at("10:00:22", "TP0", "Memory pool end. avail mem=19.58 GB")]
+    (found,) = explain(*lines)
+    assert [
+        ("free at the start", None, 19.64), ("weights", 0, 19.63), ("unexplained", 0.05, 19.58)
+    ] == ledger_of_table(found)  # fmt: skip
+
+
+def test_evidence_is_what_the_log_says(explain: Explain) -> None:
+    """So that it is found by grep, also where a line is no failure."""
+    bar = "Capturing batches (bs=32 avail_mem=0.44 GB):  33%|███      | 4/12 [00:02<00:04,  1.75it/s]"
+    report = explain_report(explain(*OOM_AT_088[:6], bar, *OOM_AT_088[6:]))
+    text = [line for section in report.sections[1:2] if isinstance(section, Text) for line in section.lines]
+    assert [
+        "line 6 TP0: Capture cuda graph begin. This can take up to several minutes. avail mem=11.26 GB",
+        "line 7: Capturing batches (bs=32 avail_mem=0.44 GB): 33%|███ | 4/12 [00:02<00:04, 1.75it/s]",
+    ] == text[2:]  # fmt: skip
 
 
 def test_a_silence_ends_with_the_first_line_of_any_rank(explain: Explain) -> None:

@@ -15,7 +15,6 @@ from logscope.report.memory import ledger_table
 from logscope.report.positions import positions
 from logscope.report.types import Column, Records, Report, Section, Style, Table, TableRow, Text
 from logscope.sizing import Sizing
-from logscope.value_text import values_text
 from logscope.words import clip, where_of
 
 JSON_SCHEMA = 1
@@ -73,7 +72,7 @@ def _style(each: Explanation) -> Style:
 
 
 def _evidence(each: Explanation) -> Iterator[str]:
-    """Yield the lines that the verdict rests on: where, and what stands there."""
+    """Yield the lines that the verdict rests on: where, and what stands there, to be found again by grep."""
     place = failed_at(each.launch)
     if each.diagnosis is None or place is None:
         return
@@ -82,13 +81,8 @@ def _evidence(each: Explanation) -> Iterator[str]:
     for pos in dict.fromkeys((place, *each.diagnosis.evidence)):
         event = texts.get(pos)
         if event is not None and pos not in in_budget:
-            said = event.text.strip() or f"{_first_clause(event.pattern.means)}: {values_text(event.values)}"
             rank = f" {event.rank.tag}" if event.rank.tag else ""
-            yield f"{where_of(each.launch, pos)}{rank}: {clip(said, 160)}"
-
-
-def _first_clause(means: str) -> str:
-    return means.partition(",")[0].partition(";")[0].partition(" (")[0]
+            yield f"{where_of(each.launch, pos)}{rank}: {clip(event.text, 160)}"
 
 
 def _budget_table(each: Explanation) -> Table:

@@ -64,18 +64,26 @@ def ledger_table(rows: Sequence[LedgerRow], launch: Launch) -> Table | None:
     how = "measured" if own[0].begin in stated else "derived"
     start = Quantity(own[0].free_before, own[0].resolution)
     shown = [TableRow(("free at the start", None, start, how, _lines(own[0].begin, own[0].begin, launch)))]
+    free = own[0].free_before
     for row, after in zip(own, [*own[1:], None], strict=True):
-        if row.is_rounding or not row.bytes:
-            continue
+        before = free
         free = after.free_after if after is not None and after.is_rounding else row.free_after  # as the log prints it
+        if row.is_rounding or (not row.bytes and free == before):
+            continue
         numbers = (Quantity(row.bytes, row.resolution), Quantity(free, row.resolution))
-        shown.append(TableRow((row.item, *numbers, row.kind, _lines(row.begin, row.end, launch))))
+        shown.append(TableRow((_item(row, own), *numbers, row.kind, _lines(row.begin, row.end, launch))))
     title = "Where the memory went"
     if len(least) > 1:
         apart = _furthest(rows, own)
         others = f"the others differ by up to {gib(apart)} GiB" if apart else "the others are alike"
         title = f"Where the memory of {rank_label(poorest, launch.ranks)} went ({others})"
     return Table(title, _LEDGER_COLUMNS, tuple(shown))
+
+
+def _item(row: LedgerRow, own: Sequence[LedgerRow]) -> str:
+    """Name a row; with its label where another one of the rank has the same name."""
+    is_alone = len({other.label for other in own if other.item == row.item}) == 1
+    return row.item if is_alone or not row.label else f"{row.item} ({row.label})"
 
 
 def _furthest(rows: Sequence[LedgerRow], own: Sequence[LedgerRow]) -> int:
