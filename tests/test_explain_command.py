@@ -304,7 +304,8 @@ def test_what_ifs_stand_in_a_table_of_their_own() -> None:
     assert [[20000, 20000]] * 2 == [each["tokens"] for each in answers[1:]]
     rows = [line.split() for line in logscope("explain", BASELINE, *words).stdout.splitlines()]
     assert ["mem_fraction_static=0.85", "7.60", "GiB", "about", "116,000", "14.11", "GiB"] in rows
-    assert ["all", "together", "7.60", "GiB", "20,000", "14.11", "GiB", "capped"] in rows
+    # 21.71 - 20,000 * 70,248 bytes
+    assert ["all", "together", "7.60", "GiB", "20,000", "20.40", "GiB", "capped"] in rows
 
 
 def test_a_number_of_a_what_if_is_not_broken_in_two() -> None:

@@ -59,13 +59,17 @@ def grant_for(launch: Launch, sizing: Sizing, change: WhatIf) -> Grant | None:
         return Grant(fraction, left, kept, None, capped=False)
     page = change.page_size or sizing.page_size
     cap = change.max_total_tokens or int(arg_number(launch.args.values, "max_total_tokens") or 0) or None
-    counts, capped = [], False
+    counts, caps = [], []
     cells = (sizing.cell.charged.high, sizing.cell.charged.low)
     for amount, cell in zip((left.low, left.high), cells if left.low >= 0 else cells[::-1], strict=True):
         found = _count(_for_tokens(amount, sizing, launch), cell * change.cell_factor, page, cap, launch)
         counts.append(found[0])
-        capped = capped or found[1]
-    return Grant(fraction, left, kept, Interval(min(counts), max(counts)), capped)
+        caps.append(found[1])
+    tokens = Interval(min(counts), max(counts))
+    if all(caps) and not _states_and_cached(sizing)[0]:  # what the cap leaves of the budget stays free, too
+        cell, factor = sizing.cell.charged, change.cell_factor
+        kept = sizing.avail.amount - Interval(tokens.low * cell.low * factor, tokens.high * cell.high * factor)
+    return Grant(fraction, left, kept, tokens, any(caps))
 
 
 def fraction_used(sizing: Sizing) -> float | None:
