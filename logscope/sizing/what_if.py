@@ -67,8 +67,8 @@ def grant_for(launch: Launch, sizing: Sizing, change: WhatIf) -> Grant | None:
         caps.append(found[1])
     tokens = Interval(min(counts), max(counts))
     if all(caps) and not _states_and_cached(sizing)[0]:  # what the cap leaves of the budget stays free, too
-        cell, factor = sizing.cell.charged, change.cell_factor
-        kept = sizing.avail.amount - Interval(tokens.low * cell.low * factor, tokens.high * cell.high * factor)
+        charged, factor = sizing.cell.charged, change.cell_factor
+        kept = sizing.avail.amount - Interval(tokens.low * charged.low * factor, tokens.high * charged.high * factor)
     return Grant(fraction, left, kept, tokens, any(caps))
 
 
