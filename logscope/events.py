@@ -201,7 +201,7 @@ def _rank(tags: str) -> Rank:
 
 
 def _event(line: LogLine, pattern: Pattern, form: Form, values: Mapping[str, Value]) -> Event:
-    text = line.text[:_TEXT_KEPT] if pattern.ends else ""
+    text = line.text[:_TEXT_KEPT]
     rank = _rank(line.tags)
     return Event(line.pos, line.time, rank, pattern, form, values, line.outer_time, line.origin, text, line.whole)
 

@@ -61,8 +61,9 @@ class LogLine:
 class Event:
     """One recognised message. ``values`` are in base units, by result name. Which worker it is about only the launch knows.
 
-    ``time`` and ``outer_time`` are as in ``LogLine``; ``clock`` is the one of them that the launch goes by. ``whole`` is False at the
-    end of a file without a line end: the line may have gone on, and its wording may be another.
+    ``time`` and ``outer_time`` are as in ``LogLine``; ``clock`` is the one of them that the launch goes by. ``text`` is the
+    message without prefixes. ``whole`` is False at the end of a file without a line end: the line may have gone on, and its wording may be
+    another.
     """
 
     pos: Pos

@@ -304,6 +304,22 @@ def test_what_ifs_stand_in_a_table_of_their_own() -> None:
     assert [[20000, 20000]] * 2 == [each["tokens"] for each in answers[1:]]
     rows = [line.split() for line in logscope("explain", BASELINE, *words).stdout.splitlines()]
     assert ["mem_fraction_static=0.85", "7.60", "GiB", "about", "116,000", "14.11", "GiB"] in rows
+    # 21.71 - 20,000 * 70,248 bytes
+    assert ["all", "together", "7.60", "GiB", "20,000", "20.40", "GiB", "capped"] in rows
+
+
+def test_a_number_of_a_what_if_is_not_broken_in_two() -> None:
+    """Broken behind its sixth digit, 1000000 reads as 100000."""
+    text = logscope("explain", BASELINE, "--what-if", "max_total_tokens=1000000").stdout
+    assert "max_total_tokens=1000000 " in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_no_tokens_are_none_and_not_less_than_none() -> None:
+    text = logscope("explain", CAR, "--cell-bytes", "70272", "--what-if", "kv_cache_dtype=fp8_e5m2").stdout
+    (row,) = [line.split() for line in text.splitlines() if line.startswith("kv_cache_dtype")]
+    assert ["kv_cache_dtype=fp8_e5m2", "-20.61", "GiB", "none", "42.31", "GiB", "fails"] == row
+    assert "about -" not in text
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conftest import FIRED_UP, NO_MEMORY, ReadText, at, graph_lines, load_lines, log, pool_lines, printed_args
-from logscope.budget import Interval
+from logscope.budget import Interval, exact
 from logscope.model import Launch
 from logscope.rank import Rank
 from logscope.sizing import (
@@ -17,6 +17,7 @@ from logscope.sizing import (
     least_viable,
     size_up,
     suggested_fraction,
+    worth,
 )
 from logscope.sizing.suggest import default_reserve
 from logscope.units import GIB
@@ -605,6 +606,21 @@ def test_states_of_mamba_layers_keep_their_share(read_text: ReadText) -> None:
     assert found[1] is not None
     assert found[1][0] == pytest.approx(12.3005 * 4.995 / 9.985 / 5.005 * 100001, abs=2)
     assert found[1][1] == pytest.approx(12.3115 * 4.995 / 9.985 / 4.995 * 100001, abs=2)
+
+
+@pytest.mark.parametrize(("count", "share"), [(None, 4.995 / 9.985), (160, 1.0)], ids=["a ratio", "a number"])
+def test_more_memory_goes_to_states_too_unless_their_number_is_given(
+    count: int | None, share: float, read_text: ReadText
+) -> None:
+    """1 GiB more is half a GiB of tokens of 5.00 GiB / 100,000 (one more for padding)."""
+    states = "Mamba Cache is allocated. max_mamba_cache_size: 160, conv_state size: 1.00GB, ssm_state size: 4.00GB "
+    pool = at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 100000, KV size: 5.00 GB")
+    args = printed_args() if count is None else printed_args(max_mamba_cache_size=count)
+    (launch,) = read_text(log(args, *load_lines(), at("10:00:21", "TP0", states), pool))
+    found = worth(launch, size_up(launch), exact(GIB))
+    assert found is not None
+    assert found.low == pytest.approx(share / 5.005 * 100000, abs=2)
+    assert found.high == pytest.approx(share / 4.995 * 100001, abs=2)
 
 
 def test_a_grant_says_whether_it_surely_starts_or_fails(read_text: ReadText) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from logscope.causes import Diagnosis, diagnose
-from logscope.explainer import capacity, fractions, hints, memory, no_fraction, ranks, times, what_if
+from logscope.explainer import capacity, claims, fractions, hints, memory, no_fraction, ranks, times, what_if
 from logscope.explainer._subject import Subject
 from logscope.explainer._types import FINDING_IDS, Explanation, Offer, Question, Term
 from logscope.explainer.budget_terms import budget_terms, offers
@@ -89,7 +89,7 @@ def _offers(
 def _findings(subject: Subject) -> Iterator[Finding]:
     if subject.diagnosis is not None:
         yield from subject.diagnosis.findings
-    for part in (fractions, no_fraction, hints, what_if, capacity, ranks, times, memory):
+    for part in (claims, fractions, no_fraction, hints, what_if, capacity, ranks, times, memory):
         yield from part.find(subject)
 
 

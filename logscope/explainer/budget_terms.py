@@ -10,7 +10,7 @@ from logscope.budget import exact
 from logscope.causes import Direction
 from logscope.explainer._types import Offer, Term
 from logscope.model import Launch
-from logscope.sizing import HIGHEST_FRACTION, Sizing, WhatIf, fraction_used, grant_for, least_viable
+from logscope.sizing import HIGHEST_FRACTION, Sizing, WhatIf, fraction_used, grant_for, least_viable, taken_beside
 
 ROUND_VALUES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.88, 0.9, 0.92, 0.94)
 MOST_OFFERS = 5
@@ -36,8 +36,14 @@ def budget_terms(sizing: Sizing) -> Iterator[Term]:
         yield Term("A: free when the pool is due", avail.amount, "bytes", "as printed", (avail.pos,))
     if avail is not None and total is not None and fraction is not None:
         kept = budget.reserve(total.amount, exact(fraction)).amount
-        place = (sizing.fraction.in_force_at,) if sizing.fraction.in_force_at else ()
-        yield Term("kept: T * (1 - f)", kept, "bytes", f"{gib_text(total.amount)} * (1 - {flag_text(fraction)})", place)
+        place = sizing.fraction.in_force_at if fraction == sizing.fraction.in_force else None
+        yield Term(
+            "kept: T * (1 - f)",
+            kept,
+            "bytes",
+            f"{gib_text(total.amount)} * (1 - {flag_text(fraction)})",
+            (place,) if place else (),
+        )
         left = sizing.rest if sizing.rest is not None else avail.amount - kept
         yield Term("budget: A - kept", left, "bytes", f"{gib_text(avail.amount)} - {gib_text(kept)}")
     if sizing.size is not None:
@@ -65,6 +71,7 @@ def offers(launch: Launch, sizing: Sizing, suggested: float | None, direction: D
     now, minimum = fraction_used(sizing), sizing.fraction.minimum
     if now is None or minimum is None:
         return
+    beside, total = taken_beside(launch, sizing), sizing.total
     values: dict[float, str] = {now: "in force" if sizing.fraction.in_force == now else "implied"}
     if minimum.high < HIGHEST_FRACTION and sizing.tokens is None and now <= minimum.high:
         values.setdefault(least_viable(minimum.high), "the least that starts")
@@ -74,6 +81,7 @@ def offers(launch: Launch, sizing: Sizing, suggested: float | None, direction: D
         if (
             _is_wanted(value, now, sizing, suggested, direction)
             and value > minimum.high
+            and not (beside and total and budget.reserve(total.amount, exact(value)).amount.high < beside.amount.low)
             and value not in values
             and len(values) < MOST_OFFERS
         ):

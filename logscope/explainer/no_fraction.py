@@ -12,7 +12,7 @@ from logscope.explainer._types import Explanation
 from logscope.model import Finding, Launch, Pos
 from logscope.packs import Packs
 from logscope.server_args import ArgValue
-from logscope.sizing import RunOut, fraction_used, least_viable, suggested_fraction
+from logscope.sizing import RunOut, Sizing, fraction_used, least_viable, suggested_fraction
 from logscope.sizing.fraction import FLAG
 
 ID = "no_workable_fraction"
@@ -69,22 +69,22 @@ def run_out_of(tried: Sequence[Explanation]) -> RunOut | None:
     found = [
         RunOut(fraction, each.launch.number, each.launch.outcome.evidence[0])
         for each in tried
-        if _is_for_want_of_memory(each)
+        if each.diagnosis is not None
+        and is_for_want_of_memory(each.diagnosis, each.sizing)
         and each.launch.outcome.kind == "failed"
         and (fraction := fraction_used(each.sizing)) is not None
     ]
     return min(found, key=lambda each: each.fraction, default=None)
 
 
-def _is_for_want_of_memory(each: Explanation) -> bool:
-    is_foreign = any(finding.id == "foreign_process" for finding in each.findings)
-    is_capped = each.sizing.bound_by == "max_total_tokens"
-    return (
-        each.diagnosis is not None
-        and each.diagnosis.cause in OUT_OF_MEMORY_AFTER_POOL
-        and not is_foreign
-        and not is_capped
-    )
+def is_for_want_of_memory(diagnosis: Diagnosis, sizing: Sizing) -> bool:
+    """Return whether the device itself ran out of memory beside the pools, so that a higher fraction would, too.
+
+    Not where a pool ran out of tokens, slots or states; not where another process held memory, or a cap set the pool.
+    """
+    is_foreign = any(finding.id == "foreign_process" for finding in diagnosis.findings)
+    is_device = diagnosis.cause in OUT_OF_MEMORY_AFTER_POOL and (diagnosis.direction == "lower" or is_said(diagnosis))
+    return is_device and not is_foreign and sizing.bound_by != "max_total_tokens"
 
 
 def is_again(earlier: Launch, launch: Launch, packs: Packs) -> bool:

@@ -30,6 +30,7 @@ _STYLES = {
     "plain": "",
 }
 _NARROWEST_BAR = 10
+_LONGEST_NAME = 28  # of a row: "kv_cache_dtype=fp8_e4m3" and "max_total_tokens=10000000" are shorter
 
 
 def render(report: Report) -> bytes:
@@ -85,9 +86,11 @@ def _write_table(table: Table, console: Console) -> None:
     rich = RichTable(
         box=box.SIMPLE_HEAD if not console.options.ascii_only else box.ASCII, pad_edge=False, show_edge=False
     )
-    for column in table.columns:
+    is_named = all(len(str(row.cells[0])) <= _LONGEST_NAME for row in table.rows)
+    for index, column in enumerate(table.columns):
         is_number = column.unit != "text"
-        rich.add_column(column.title, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
+        is_whole = is_number or (index == 0 and is_named)  # what a row is about is not broken in two
+        rich.add_column(column.title, justify="right" if is_number else "left", no_wrap=is_whole, overflow="fold")
     marks = any(
         row.mark for row in table.rows
     )  # a mark is there without colour, too: in a column of its own, before the row

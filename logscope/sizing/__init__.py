@@ -4,7 +4,7 @@ from logscope.sizing.figures import DRAFT_COUNTED_SINCE, KV_CACHE, POOLS, STATES
 from logscope.sizing.size_up import size_up
 from logscope.sizing.suggest import HIGHEST_FRACTION, least_viable, suggested_fraction
 from logscope.sizing.types import BoundBy, Cell, Fraction, Pool, Profile, RankSizing, RunOut, Sizing, Stated
-from logscope.sizing.what_if import Grant, WhatIf, fraction_used, grant_for
+from logscope.sizing.what_if import Grant, WhatIf, fraction_used, grant_for, taken_beside, worth
 
 __all__ = [
     "DRAFT_COUNTED_SINCE",
@@ -28,4 +28,6 @@ __all__ = [
     "least_viable",
     "size_up",
     "suggested_fraction",
+    "taken_beside",
+    "worth",
 ]

@@ -93,6 +93,15 @@ def _verdict(found: Fraction, clues: Clues) -> Verdict:
     return "above" if clues.certain else "unknown"
 
 
+def value_used(known: Fraction) -> float | None:
+    """Return the fraction that ran: the one in force, or the middle of what the pools imply where they refute it or stand alone."""
+    if known.in_force is not None and known.verdict in ("meets", "unknown"):
+        return known.in_force
+    if known.implied is not None and not known.is_floor:
+        return (known.implied.low + known.implied.high) / 2
+    return known.in_force
+
+
 def profile_events(events: Sequence[Event]) -> list[Event]:
     """Return the DEBUG lines with the terms of the budget."""
     return [event for event in events if event.quantity("profile_avail_bytes") is not None]

@@ -11,7 +11,7 @@ from logscope.rank import Rank
 from logscope.server_args import arg_count, arg_number
 from logscope.sizing.contradictions import contradictions_of
 from logscope.sizing.figures import DRAFT_COUNTED_SINCE, KV_CACHE, STATES, rank_sizings
-from logscope.sizing.fraction import Clues, fraction_of, profile_events
+from logscope.sizing.fraction import Clues, fraction_of, profile_events, value_used
 from logscope.sizing.modelled import not_modelled
 from logscope.sizing.profile import check_profile
 from logscope.sizing.types import BoundBy, Cell, Fraction, Pool, RankSizing, Sizing, Stated
@@ -43,8 +43,7 @@ class _Paid:
 
 def size_up(launch: Launch) -> Sizing:
     """Return the figures of a launch."""
-    ranks = rank_sizings(launch)
-    page_size, page_known = page_size_of(launch)
+    ranks, (page_size, page_known) = rank_sizings(launch), page_size_of(launch)
     profiles = [(event, check_profile(event, launch)) for event in profile_events(launch.events)]
     sound = [event for event, checked in profiles if not checked.faults]
     is_device = str(launch.args.values.get("device", "cuda")) not in ("cpu", "mps")
@@ -79,6 +78,7 @@ def size_up(launch: Launch) -> Sizing:
         profiles=tuple(checked for _, checked in profiles),
         notes=tuple([*notes, _SHARED] if not is_device and ranks else notes),
         contradictions=contradictions,
+        is_draft_paid=counted,
     )  # fmt: skip
 
 
@@ -207,7 +207,9 @@ def _may_be_capped(launch: Launch, tokens: Stated | None) -> bool:
 
 
 def _rest(launch: Launch, avail: Stated | None, total: Stated | None, fraction: Fraction) -> Interval | None:
-    if avail is None or total is None or fraction.in_force is None:
+    """Return what the fraction that ran leaves for the pools: where the pools refute what is in force, they tell it."""
+    ran = value_used(fraction)
+    if avail is None or total is None or fraction.in_force is None or ran is None:
         return None
     kept = next(
         (
@@ -217,8 +219,9 @@ def _rest(launch: Launch, avail: Stated | None, total: Stated | None, fraction: 
         ),
         None,
     )
-    multimodal = Interval(kept.low, kept.high) if kept else exact(0)
-    return rest(avail.amount, total.amount, exact(fraction.in_force), multimodal=multimodal)
+    is_refuted = ran != fraction.in_force  # what the pools imply has such a reserve in it already
+    multimodal = Interval(kept.low, kept.high) if kept and not is_refuted else exact(0)
+    return rest(avail.amount, total.amount, exact(ran), multimodal=multimodal)
 
 
 def _bound_by(

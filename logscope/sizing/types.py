@@ -115,9 +115,11 @@ class Sizing:
 
     ``total`` and ``avail`` are the least over the ranks, as SGLang takes them; ``limiting`` are the ranks with the least ``avail``
     (all that print the same). ``rest`` is A - T * (1 - f): what is left for the pools, negative where the launch fails.
+    ``f`` is the value in force, or what the pools imply where they refute that.
     ``paid`` is the budget that the pools as allocated need, None where no line tells or it is not modelled.
     ``tokens`` is the capacity that the server uses. ``notes`` say what is not modelled. Where ``contradictions`` stand, ``total`` and
-    ``avail`` are None, and so is what follows from them. ``run_out`` is known from other launches of the log only.
+    ``avail`` are None, and so is what follows from them. ``is_draft_paid``: the budget pays for the draft's weights and pools, too; else
+    they come out of what the fraction keeps free. ``run_out`` is known from other launches of the log only.
     """
 
     ranks: tuple[RankSizing, ...]
@@ -136,6 +138,7 @@ class Sizing:
     profiles: tuple[Profile, ...]
     notes: tuple[str, ...]
     contradictions: tuple[Contradiction, ...] = ()
+    is_draft_paid: bool = False
     run_out: RunOut | None = None
 
     def of(self, rank: Rank) -> RankSizing | None:
