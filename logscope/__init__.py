@@ -3,6 +3,7 @@
     import logscope
     launches = logscope.read("run.log")
     launches[0].frames.timeline
+    logscope.explain("run.log"), logscope.diff("good.log", "run.log"), logscope.check("run.log", "logscope.toml")
 
 Importing this package imports neither pandas nor the pattern files; what is asked for is loaded then.
 """
@@ -13,19 +14,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from logscope.api import Launches, LaunchView, read, read_serving
+    from logscope.api.checking import CheckedView, check
+    from logscope.api.diffing import DifferenceView, diff
+    from logscope.api.explaining import ExplanationView, explain
+    from logscope.api.launches import Launches, LaunchView, read, read_serving
     from logscope.errors import LogscopeError
     from logscope.serving import ServingFrames
 
 __version__ = "0.1.0"
-__all__ = ["LaunchView", "Launches", "LogscopeError", "ServingFrames", "__version__", "read", "read_serving"]
+__all__ = [
+    "CheckedView",
+    "DifferenceView",
+    "ExplanationView",
+    "LaunchView",
+    "Launches",
+    "LogscopeError",
+    "ServingFrames",
+    "__version__",
+    "check",
+    "diff",
+    "explain",
+    "read",
+    "read_serving",
+]
 
 _HOME = {
-    "read": "logscope.api",
-    "read_serving": "logscope.api",
+    "read": "logscope.api.launches",
+    "read_serving": "logscope.api.launches",
     "ServingFrames": "logscope.serving",
-    "Launches": "logscope.api",
-    "LaunchView": "logscope.api",
+    "Launches": "logscope.api.launches",
+    "LaunchView": "logscope.api.launches",
+    "explain": "logscope.api.explaining",
+    "ExplanationView": "logscope.api.explaining",
+    "diff": "logscope.api.diffing",
+    "DifferenceView": "logscope.api.diffing",
+    "check": "logscope.api.checking",
+    "CheckedView": "logscope.api.checking",
     "LogscopeError": "logscope.errors",
 }
 

@@ -15,6 +15,7 @@ import typer
 
 from logscope import __version__, commands
 from logscope.errors import LogscopeError, SameLaunchError
+from logscope.safe import clean_lines
 
 HELP = "Say from an SGLang server's launch log what happened and where each GiB of each rank went."
 EPILOG = "Example: logscope run.log"
@@ -120,4 +121,4 @@ def _start(words: Sequence[str]) -> None:
 
 
 def _complain(text: str) -> None:
-    sys.stderr.write(f"logscope: {text}\n".encode("utf-8", errors="replace").decode())
+    sys.stderr.write(clean_lines(f"logscope: {text}\n"))

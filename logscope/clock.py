@@ -10,6 +10,8 @@ from functools import lru_cache
 DAY_S = 86_400.0
 _TIME_ONLY = re.compile(r"(\d{1,2}):(\d\d):(\d\d)(?:[.,](\d+))?$")
 _YEAR_S = 366 * DAY_S  # of the year that stands for the one that syslog leaves out
+_GLOG = re.compile(r"(?:\[rank\d+\]:\s*)?\[?[EWIF]\d{3,4} (\d\d:\d\d:\d\d)")
+_LOCAL = re.compile(r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d(?:[.,]\d+)?")
 _NAMED_ZONE = re.compile(r"[A-Z][a-z]{2} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) [A-Z]{2,6}$")
 _SYSLOG = re.compile(r"([A-Z][a-z]{2}) +(\d{1,2}) (\d\d:\d\d:\d\d(?:\.\d+)?)$")
 
@@ -60,3 +62,19 @@ def seconds_between(earlier: str | None, later: str | None) -> float | None:
     if abs(difference) > _YEAR_S / 2 and _SYSLOG.fullmatch(earlier.strip()) and _SYSLOG.fullmatch(later.strip()):
         return difference + math.copysign(_YEAR_S, -difference)
     return difference
+
+
+def seconds_to_glog(earlier: str, text: str) -> float | None:
+    """Return the seconds from a printed time to that in the head of a line of glog ("[rank3]:[E227 09:32:20.123 x.cpp:1] ...").
+
+    torch's C++ prints such lines, with a local time and no year. Only the time of day is taken: the line is less than half a day later.
+
+    Returns:
+        None where the text has no such head, the other time is of a zone that it names, or the line would be earlier.
+    """
+    head, first = _GLOG.match(text), read_clock(earlier) if _LOCAL.fullmatch(earlier.strip()) else None
+    second = read_clock(head[1]) if head else None
+    if first is None or second is None:
+        return None
+    passed = (second[0] - math.floor(first[0])) % DAY_S
+    return passed if passed < DAY_S / 2 else None

@@ -24,6 +24,15 @@ class PackError(LogscopeError):
         super().__init__("\n".join([*problems, f"{count} in the pattern files"]))
 
 
+class RulesError(LogscopeError):
+    """A rules file was refused; the message lists every problem with file:line and what to do."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = problems
+        count = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}"
+        super().__init__("\n".join([*problems, f"{count} in the rules file"]))
+
+
 class SourceError(LogscopeError):
     """A log cannot be found, opened or decompressed."""
 

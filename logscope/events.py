@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 
 from logscope.lines import build_gate, read_lines
@@ -36,9 +36,20 @@ class Recogniser:
         self._closing = [(p, form) for p in self.patterns if p.closes for form in p.forms]
 
     def read(self, name: str, blocks: Iterable[bytes | bytearray], state: ReadState) -> Iterator[Event | Drift]:
-        """Yield the events and drifts of one log, in file order."""
+        """Yield the events and drifts of one log, in file order.
+
+        What SGLang's logger prints (``logged``) is no event where it may be part of another message: of a request's text, a traceback.
+        """
+        clocked: set[str] = (
+            set()
+        )  # origins whose events have SGLang's prefix with a clock: there a logger's line never lacks it
         for line in read_lines(name, blocks, self.packs, self.gate, state):
             found = self.recognise(line)
+            if isinstance(found, Event):
+                if found.pattern.logged and _may_be_quoted(line, clocked):
+                    continue
+                if line.prefixed and line.time is not None:
+                    clocked.add(line.origin)
             if found is not None:
                 yield found
 
@@ -180,13 +191,17 @@ def _read_list(text: str) -> tuple[str | int, ...] | None:
     return tuple(item if isinstance(item, (str, int)) else str(item) for item in value)
 
 
+def _may_be_quoted(line: LogLine, clocked: Set[str]) -> bool:
+    return line.loose or line.block is not None or (not line.prefixed and line.origin in clocked)
+
+
 @lru_cache(maxsize=4096)
 def _rank(tags: str) -> Rank:
     return parse_rank(tags)
 
 
 def _event(line: LogLine, pattern: Pattern, form: Form, values: Mapping[str, Value]) -> Event:
-    text = line.text[:_TEXT_KEPT] if pattern.ends else ""
+    text = line.text[:_TEXT_KEPT]
     rank = _rank(line.tags)
     return Event(line.pos, line.time, rank, pattern, form, values, line.outer_time, line.origin, text, line.whole)
 

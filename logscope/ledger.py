@@ -14,7 +14,7 @@ from logscope.model import Event, Launch, Pos, Worker
 from logscope.packs import Packs
 from logscope.rank import Rank
 from logscope.timeline import item_quantities
-from logscope.units import Quantity
+from logscope.units import Quantity, count_text
 
 Kind = Literal["measured", "derived", "unexplained"]
 UNEXPLAINED = "unexplained"
@@ -26,7 +26,8 @@ class LedgerRow:
     """Memory taken (positive) or given back (negative) between two lines of a rank, in bytes.
 
     ``free_before - bytes == free_after``, and the next row starts where this one ends. ``resolution`` is the summed print resolution of
-    the numbers behind it: an unexplained row within it is rounding.
+    the numbers behind it: an unexplained row within it is rounding. ``label`` tells pools of one name apart:
+    as printed ("SWA"), else by their tokens.
     """
 
     rank: Rank
@@ -40,6 +41,7 @@ class LedgerRow:
     free_after: int
     begin: Pos
     end: Pos
+    label: str = ""
 
     @property
     def is_rounding(self) -> bool:
@@ -127,9 +129,11 @@ def _interval(
 def _measured(taken: _Taken, begin: Pos, end: Pos, free: int) -> LedgerRow:
     event, amount = taken.event, taken.amount
     prefix = "draft " if taken.worker == "draft" and not taken.item.startswith("draft") else ""
+    tokens = event.quantity("tokens")
+    label = event.string("label") or (f"{count_text(tokens.value)} tokens" if tokens is not None else "")
     return LedgerRow(
         event.rank, taken.worker, event.pattern.phase, prefix + taken.item, int(amount.value), int(amount.resolution),
-        "measured", free, free, begin, end,
+        "measured", free, free, begin, end, label,
     )  # fmt: skip
 
 

@@ -122,6 +122,7 @@ class _Peeler:
             if not is_wanted and not (piece and self._gate.literals_in(piece)):
                 continue
             segments = split_at_prefixes(piece, self._envelope) if self._may_be_split(piece) else _unsplit(piece)
+            loose = False
             for place, (tags, time, text, prefixed) in enumerate(segments):
                 bare = self._bare(text)
                 placed = self._placed(line, bare, tags, prefixed)
@@ -146,7 +147,9 @@ class _Peeler:
                     block=placed.block,
                     closes=placed.closes,
                     stream=line.stream,
+                    loose=loose or placed.loose,
                 )
+                loose = loose or (prefixed and bool(bare))
 
     def _bare(self, text: str) -> str:
         for suffix in self._envelope.suffix:
@@ -163,9 +166,11 @@ class _Peeler:
             self._closed[line.origin] = (line.pos.line, tags)
         if not self._open or prefixed:
             return _Placed(tags)
+        loose = False
         for block in self._envelope.blocks:
             if (opened := self._open.get(key := (line.origin, block.id))) is None:
                 continue
+            loose = True
             opened.lines += 1
             if opened.lines > LONGEST_BLOCK:
                 del self._open[key]
@@ -177,7 +182,7 @@ class _Peeler:
                     del self._open[key]
                     self._closed[line.origin] = (line.pos.line, opened.tags)
                 return _Placed(opened.tags, closes=block.id)
-        return _Placed(tags)
+        return _Placed(tags, loose=loose)
 
     def _opened(self, block: str, line: LogLine, tags: str, prefixed: bool) -> _OpenBlock:
         """Open a block, remembering whose it is; where blocks of several ranks interleave, that is not known."""
@@ -191,11 +196,12 @@ class _Peeler:
 
 
 class _Placed(NamedTuple):
-    """Whose a message is, and the block that it stands in or closes."""
+    """Whose a message is, the block that it stands in or closes, and whether one is open that it does not belong to."""
 
     tags: str
     block: str | None = None
     closes: str | None = None
+    loose: bool = False
 
 
 @dataclass(slots=True)

@@ -39,7 +39,8 @@ class LogLine:
     ``time`` is SGLang's own clock and ``outer_time`` that of a container or supervisor, as printed. ``origin`` is who said it, where a
     prefix tells (a pod, a container, a task, an actor), ``stream`` which of its output streams. ``whole`` is False for the
     last line of a file that has no line end: it may be cut anywhere. ``block`` names a block (a traceback) that the line is inside of,
-    ``closes`` one that it is the last line of.
+    ``closes`` one that it is the last line of. ``loose``: it may be part of another message: it stands behind one of SGLang's on the
+    same line, or without a prefix while a block is open.
     """
 
     pos: Pos
@@ -53,14 +54,16 @@ class LogLine:
     block: str | None = None
     closes: str | None = None
     stream: str = ""
+    loose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One recognised message. ``values`` are in base units, by result name. Which worker it is about only the launch knows.
 
-    ``time`` and ``outer_time`` are as in ``LogLine``; ``clock`` is the one of them that the launch goes by. ``whole`` is False at the
-    end of a file without a line end: the line may have gone on, and its wording may be another.
+    ``time`` and ``outer_time`` are as in ``LogLine``; ``clock`` is the one of them that the launch goes by. ``text`` is the
+    message without prefixes. ``whole`` is False at the end of a file without a line end: the line may have gone on, and its wording may be
+    another.
     """
 
     pos: Pos

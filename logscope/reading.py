@@ -15,6 +15,7 @@ from logscope.model import Drift, Event, Launch, LogLine, Pos, Worker
 from logscope.packs import Packs
 from logscope.scan import ReadState
 from logscope.source import Source, find_sources, read_blocks
+from logscope.wrapped import wrapped_in
 
 HELD_EVENTS = 50_000  # events of a launch whose workers are not known yet: more are not held back
 
@@ -60,6 +61,8 @@ def no_launch(names: Sequence[str], reading: Reading) -> SourceError | NoLaunchE
         return reading.problems[-1]
     more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
     what = reading.foreign[0] if reading.foreign else f"no SGLang launch in {shown_name(names[0])}"
+    if "\n" in what:  # it says itself what to do
+        return NoLaunchError(what)
     return NoLaunchError(
         f"{what}{more}\n"
         "  do: give the server's stderr from its start (2>&1 | tee run.log); `logscope patterns try LINE` tests one line"
@@ -79,6 +82,10 @@ def _read_segments(source: Source, reading: Reading, recogniser: Recogniser) -> 
     for segment, is_closed in split_streams(reading.packs, source.name, items):
         if is_closed:
             closed.append(segment)
+    wrapper = wrapped_in(state.tail)
+    if wrapper is not None:  # half of its lines would be read, and wrongly
+        reading.foreign.append(_why_wrapped(source.name, *wrapper))
+        return []
     for segment in closed:
         segment.close(segment.last_line if _next_line(segment, closed) else state.lines)
     damaged = len(reading.problems) > before
@@ -96,6 +103,14 @@ def _next_line(segment: Segment, closed: Sequence[Segment]) -> int | None:
 def _why_foreign(name: str, state: ReadState) -> str:
     why = "no line is one that a launching server prints" if state.tail else "it is empty"
     return f"no SGLang launch in {shown_name(name)}: {why}"
+
+
+def _why_wrapped(name: str, key: str, ends_lines: bool) -> str:
+    path = key if name == "-" else f"{key} {name}"
+    return (
+        f"{shown_name(name)} is wrapped in JSON: each line is an object, with the message in {key!r}\n"
+        f"  do: unwrap it first, jq {'-j' if ends_lines else '-r'} .{path} > plain.log"
+    )
 
 
 def _node_log(

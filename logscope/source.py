@@ -66,6 +66,8 @@ def find_sources(paths: Sequence[str]) -> list[Source]:
 def _expand(typed: str) -> list[Source]:
     if typed == STDIN:
         return [Source(STDIN, None)]
+    if not typed:  # a variable that is not set; Path("") would be this directory
+        raise SourceError("a log has no name: ''\n  do: name a file, a directory or a glob; - is standard input")
     path = Path(typed)
     if path.is_dir():
         logs = sorted((p for p in path.rglob("*") if p.is_file() and _LOG_NAME.search(p.name)), key=_natural)

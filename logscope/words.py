@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from logscope.clock import seconds_between
+from logscope.clock import seconds_between, seconds_to_glog
+from logscope.launch import MIXED
 from logscope.model import Launch, Pos
 from logscope.packs import Blame, Packs
 from logscope.rank import Rank
@@ -103,14 +104,23 @@ def cut_sentence(launch: Launch, packs: Packs) -> str:
         return f"the log is cut: it ends inside a line ({where_of(launch, launch.outcome.evidence[0])}); {last}."
     if launch.ended is not None:
         return f"the log shows the end of a launch, not how it began and became ready.{_ended(launch, packs)}"
-    return f"the log shows only a part of the launch: not how it began, and neither that it was ready nor that it failed; {last}."
+    return (
+        "the log shows only a part of the launch: not how it began, and neither that it was ready nor that it failed; "
+        f"{last}.{_mixed(launch)}"
+    )
+
+
+def _mixed(launch: Launch) -> str:
+    """Say that lines of several launches are mixed, where that shows: what is said of each is then of no use."""
+    found = next((note for note in launch.notes if note.startswith(MIXED)), None)
+    return f" {found[:1].upper()}{found[1:]}; give each launch a log of its own." if found else ""
 
 
 def unfinished_sentence(launch: Launch, packs: Packs) -> str:
     """Say that a launch is neither ready nor failed, and how far it got."""
     last = last_step(launch, packs)
     if launch.followed_by is not None:
-        return f"ended without a word: the next launch begins at {where_of(launch, launch.followed_by)}; {last}."
+        return f"ended without a word: the next launch begins at {where_of(launch, launch.followed_by)}; {last}.{_mixed(launch)}"
     state = (
         "hung: silent for longer than asked"
         if launch.outcome.kind == "hung"
@@ -183,12 +193,18 @@ def inside_a_sentence(title: str) -> str:
 def elapsed_until(launch: Launch, stop: Pos) -> float | None:
     """Return the seconds from the first clock of a launch to that of a line, both of the node that prints the line.
 
-    A line without a clock (the end of a traceback) has that of the line before it.
+    A line without a clock (the end of a traceback) has that of the line before it; one of glog has its own, of another form.
     """
-    origin = next((event.origin for event in launch.events if event.pos == stop), "")
+    event_there = next((event for event in launch.events if event.pos == stop), None)
+    origin = event_there.origin if event_there is not None else ""
     own = [event for event in launch.events if event.pos.file == stop.file and event.origin in (origin, "")]
     clocks = [event.clock for event in own if event.pos.line <= stop.line and event.clock is not None]
+    if not clocks:
+        return None
     seconds = seconds_between(clocks[0], clocks[-1]) if len(clocks) > 1 else None
+    if event_there is not None and event_there.clock is None:
+        passed = seconds_to_glog(clocks[-1], event_there.text)
+        seconds = (seconds or 0.0) + passed if passed is not None else seconds
     return seconds if seconds is None or seconds >= 0 else None
 
 

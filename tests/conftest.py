@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from logscope.differ import Difference, Tolerance, diff_launches
 from logscope.events import Recogniser
 from logscope.model import Launch
 from logscope.packs import Packs, load_packs
 from logscope.reading import Reading, read_launches
 from logscope.units import GIB
+from made import Made, log_text
 
 # how fast the machine is decides no test: not a run's time, nor how long inputs take to draw while character tables are built
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+Diff = Callable[..., Difference]
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LOGS = sorted(FIXTURES.glob("*/launch.log"))
@@ -169,3 +173,39 @@ def rank_lines(tag: str = "TP0", minute: str = "10:00") -> list[str]:
 def gb(printed: str) -> int:
     """Return the bytes of a printed "GB", rounded as logscope rounds them."""
     return round(float(printed) * GIB)
+
+
+@pytest.fixture(scope="session")
+def read(read_text: ReadText) -> Callable[[Made, str], Launch]:
+    known: dict[str, Launch] = {}
+
+    def read_made(made: Made, name: str) -> Launch:
+        key = f"{name} {made!r}"
+        if key not in known:
+            (known[key],) = read_text(log_text(made), f"{name}.log")
+        return known[key]
+
+    return read_made
+
+
+@pytest.fixture(scope="session")
+def diff(read: Callable[[Made, str], Launch], packs: Packs) -> Diff:
+    def diff_made(before: Made, after: Made, *earlier: Made, tolerance: Tolerance | None = None) -> Difference:
+        baselines = [read(made, f"earlier{number}") for number, made in enumerate(earlier)]
+        launches = [*baselines, read(before, "before")]
+        return diff_launches(
+            launches, read(after, "after"), packs, tolerance or Tolerance(), ("before.log", "after.log")
+        )
+
+    return diff_made
+
+
+@pytest.fixture(scope="session")
+def compare(read_text: ReadText, packs: Packs) -> Diff:
+    """Compare made launches, read anew: hypothesis shows what it calls, and a function is short to show."""
+
+    def compare_made(before: Made, after: Made) -> Difference:
+        launches = [read_text(log_text(made), f"{name}.log")[-1] for made, name in ((before, "a"), (after, "b"))]
+        return diff_launches([launches[0]], launches[1], packs, Tolerance(), ("a.log", "b.log"))
+
+    return compare_made

@@ -31,7 +31,8 @@ class Made:
     """The facts of a launch. ``free_gib``: free on an empty GPU before distributed init, which takes ``init_gib``.
 
     ``model_gib`` and ``token_bytes`` are of the whole model, 16 bits; ranks share both. ``extra_gib`` is weights nobody accounts for, by
-    rank, and ``foreign_gib`` another process. ``jitter`` is added to all free memory.
+    rank, and ``foreign_gib`` another process. ``jitter`` is added to all free memory. ``between_gib`` goes on every rank between the
+    weights and the pools (LoRA buffers), and a line states what is left then if ``shows_between``.
     """
 
     release: str = "0.5.9"
@@ -64,6 +65,10 @@ class Made:
     seed: int = 7
     start: str = "2026-01-05 10:00:00"
     jitter: float = 0.0
+    between_gib: float = 0.0
+    shows_between: bool = False
+    extra_args: Mapping[str, object] = field(default_factory=dict)
+    nccl: str = "2.27.3"
 
     @property
     def fraction_in_force(self) -> float:
@@ -90,7 +95,8 @@ class Made:
     def avail(self) -> list[float]:
         """A of each rank: free when the target's pool is sized."""
         drafted = self.draft.model_gib / self.tp if self.draft and self.counts_draft else 0.0
-        return [total - used - drafted for total, used in zip(self.total, self.weights, strict=True)]
+        taken = drafted + self.between_gib
+        return [total - used - taken for total, used in zip(self.total, self.weights, strict=True)]
 
     @property
     def cell(self) -> float:
@@ -141,6 +147,7 @@ class _Writer:
         yield from self.load(made.weights, "LlamaForCausalLM", made.load_s)
         if draft and self.new:
             yield from self.load([draft.model_gib / made.tp] * made.tp, "LlamaForCausalLMEagle", 2.0)
+        yield from self.between()
         if made.tokens <= 0:
             yield from self.die(self.no_memory())
             return
@@ -203,6 +210,7 @@ class _Writer:
         begin = "Init parallel begin." if release == "0.5.23" else "Init torch distributed begin."
         yield from (self.say(begin, rank) for rank in self.ranks())
         self.wait(4)
+        yield self.say(f"sglang is using nccl=={self.made.nccl}", 0)
         elapsed = "" if release == "0.4.6.post5" else "elapsed=4.02 s, "
         for rank in self.ranks():
             if release == "0.5.23":
@@ -223,6 +231,16 @@ class _Writer:
             self.free[rank] -= taken[rank]
             left = f"avail mem={self.free[rank]:.2f} GB, mem usage={taken[rank]:.2f} GB."
             yield self.say(f"Load weight end. {elapsed}type={kind}, {dtype}{left}", rank)
+
+    def between(self) -> Iterator[str]:
+        made = self.made
+        if not made.between_gib:
+            return
+        for rank in self.ranks():
+            self.free[rank] -= made.between_gib
+            if made.shows_between:
+                ref = "LoRARef(lora_id=5f0c2d, lora_name=sql, lora_path=/models/lora, pinned=False)"
+                yield self.say(f"LoRA adapter loading completes: {ref}. avail mem={self.free[rank]:.2f} GB", rank)
 
     def pool(self, cell: float) -> Iterator[str]:
         made = self.made

@@ -17,6 +17,7 @@ def command_text(made: Made) -> str:
         "quantization": (made.quantization, None), "cuda-graph-max-bs": (made.graph_bs, 128),
         "attention-backend": (made.attention_backend, "fa3"),
     }  # fmt: skip
+    typed |= {name.replace("_", "-"): value for name, value in made.extra_args.items()}
     typed |= {name: value for name, (value, usual) in chosen.items() if value != usual}
     if made.draft:
         typed |= {"speculative-algorithm": "EAGLE", "speculative-draft-model-path": "/models/made-eagle"}
@@ -35,7 +36,9 @@ def args_text(made: Made) -> str:
         "speculative_algorithm": "EAGLE" if made.draft else None,
         "speculative_draft_model_path": "/models/made-eagle" if made.draft else None,
         "cuda_graph_max_bs": made.graph_bs, "disable_cuda_graph": made.disable_cuda_graph,
+        "enable_lora": False, "max_lora_rank": None, "chunked_prefill_size": 8192,
     }  # fmt: skip
+    values |= made.extra_args
     if made.release == "0.5.23":
         return repr(values)
     return f"ServerArgs({', '.join(f'{name}={value!r}' for name, value in values.items())})"

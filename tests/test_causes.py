@@ -19,6 +19,7 @@ from logscope.model import Launch
 from logscope.packs import Packs, load_packs
 from logscope.reading import Reading, read_launches
 from logscope.sizing import size_up
+from logscope.words import after_text
 
 FOLDER = Path(__file__).parent / "causes"
 EXPECTED = tomllib.loads((FOLDER / "expected.toml").read_text(encoding="utf-8"))
@@ -165,6 +166,13 @@ def test_every_cause_in_the_pattern_files_is_known(packs: Packs) -> None:
     named = {pattern.cause for pattern in packs.patterns if pattern.cause}
     assert len(named) > 10
     assert set() == named - KNOWN
+
+
+def test_a_failure_is_as_late_as_the_clock_of_its_own_line(read_text: ReadText, packs: Packs) -> None:
+    launch = launch_of("collective-timeout", read_text)
+    place = failed_at(launch)
+    assert place is not None
+    assert after_text(launch, place, packs) == " after 20 min 22 s"
 
 
 def test_a_cause_of_the_users_own_patterns_is_told_in_their_words(tmp_path: Path) -> None:

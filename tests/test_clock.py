@@ -2,7 +2,7 @@
 
 import pytest
 
-from logscope.clock import read_clock, seconds_between
+from logscope.clock import read_clock, seconds_between, seconds_to_glog
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,18 @@ def test_clock_without_a_date_may_pass_midnight_once() -> None:
 )
 def test_difference_of_different_clocks_is_unknown(earlier: str | None, later: str | None) -> None:
     assert None is seconds_between(earlier, later)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "text", "seconds"),
+    [
+        ("2026-02-27 09:21:51", "[rank3]:[E227 09:32:20.123456 ProcessGroupNCCL.cpp:632] [Rank 3] text", 629.0),
+        ("2026-02-27 09:21:51.750", "[E1127 09:21:51.123456 ProcessGroupNCCL.cpp:632] text", 0.0),
+        ("2026-02-27 23:59:00", "W0228 00:01:00.000001 140 torch/x.py:1] text", 120.0),
+        ("2026-02-27 09:21:51", "[rank3]:[E227 09:21:50.000000 ProcessGroupNCCL.cpp:632] text", None),
+        ("2026-02-27T09:21:51Z", "[rank3]:[E227 09:32:20.123456 ProcessGroupNCCL.cpp:632] text", None),
+        ("2026-02-27 09:21:51", "RuntimeError: no clock 09:32:20", None),
+    ],
+)
+def test_a_line_of_glog_has_a_clock_of_its_own(earlier: str, text: str, seconds: float | None) -> None:
+    assert seconds == seconds_to_glog(earlier, text)

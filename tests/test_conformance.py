@@ -13,8 +13,8 @@ from conformance.digest import exact_range, form_ids, range_problems, read_diges
 from conformance.exceptions import unseen, waivers
 from conformance.harvest import harvest_text
 from conformance.judge import bears, judge
-from conformance.new_release import blocks, compare, report_lines, unknown
-from conformance.releases import FIRST, cache_dir, sorted_releases
+from conformance.new_release import blocks, compare, report_lines, unknown, unknown_arguments
+from conformance.releases import FIRST, cache_dir, fetch, sorted_releases
 from conformance.render import Number, render
 from conformance.report import fault_lines
 from conformance.run import Finding, judge_releases
@@ -192,6 +192,24 @@ def test_what_a_release_says_anew_becomes_a_pattern_file_that_knows_it(tmp_path:
     (event,) = recogniser.read("x", [BRAND_NEW.line.encode()], ReadState())
     assert isinstance(event, Event)
     assert ("9.9.9", [round(2.5 * GIB)]) == (event.form.since, [value.value for value in event.values.values()])
+
+
+def test_arguments_of_a_release_are_the_fields_of_its_server_args(tmp_path: Path) -> None:
+    groups = tmp_path / "sglang/srt/arg_groups/fields"
+    groups.mkdir(parents=True)
+    source = "class PortArgs:\n    new_port: int\nclass ServerArgs:\n    tp_size: int = 1\n    LIST: ClassVar[int]\n    _own: int = 3\n"
+    (tmp_path / "sglang/srt/server_args.py").write_text(source)
+    assert [] == unknown_arguments(tmp_path)
+    (groups / "memory.py").write_text(
+        "class Memory(msgspec.Struct):\n    brand_new_flag: A[int, 'x'] = 1\n    page_size: int\n"
+    )
+    assert ["# arguments, to be listed in patterns/server_args.toml: brand_new_flag"] == unknown_arguments(tmp_path)
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("release", [FIRST, "0.4.4", "0.5.9", "0.5.23"])
+def test_arguments_of_releases_are_known(release: str) -> None:
+    assert [] == unknown_arguments(fetch(release, cache_dir()))
 
 
 def test_a_release_without_unknown_messages_needs_no_block() -> None:

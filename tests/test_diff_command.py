@@ -30,7 +30,7 @@ def test_the_cause_comes_first(story: Path) -> None:
         "baseline.log is ready with 159,269 tokens of KV cache; car.log failed: not enough memory for the KV cache. "
         "Cause: mem_fraction_static 0.88 -> 0.55 takes 31.03 GiB from the KV budget of every rank (10.42 -> -20.61 GiB). "
         "Not the cause: custom all-reduce (forced by environment in car.log): 0.01 GiB per rank, within print resolution. "
-        "First divergence: KV cache on TP0 (kv_cache.allocated): 10.42 GiB -> not reached."
+        "First divergence: KV cache, size (kv_cache.allocated), all 8 ranks: 10.42 GiB -> not reached."
     ) == first
     assert (0, "") == (done.returncode, done.stderr)
 
@@ -140,6 +140,33 @@ def test_a_side_may_be_one_launch_of_a_log(story: Path, tmp_path: Path) -> None:
     assert "Cause: mem_fraction_static 0.88 -> 0.55 takes 31.03 GiB" in " ".join(first.split())
     last = logscope("diff", "baseline.log", str(both), cwd=story).stdout  # the last launch of it is the baseline
     assert last.startswith("No change beyond print resolution")
+    assert "both.log#2 are both ready" in " ".join(last.split())
+
+
+def test_a_phase_without_a_difference_is_said_to_be_one(story: Path) -> None:
+    done = logscope("diff", "baseline.log", "car.log", "--phase", "load_weights", cwd=story)
+    assert "No step of load_weights differs: --all shows them." in done.stdout
+    one_rank = logscope("diff", "baseline.log", "car.log", "--phase", "load_weights", "--rank", "TP3", cwd=story)
+    assert "No step of load_weights on TP3 differs: --all shows them." in one_rank.stdout
+
+
+def test_what_changed_is_marked_at_the_beginning_of_its_row(story: Path) -> None:
+    text = logscope("diff", "baseline.log", "car.log", cwd=story).stdout
+    marked = [line for line in text.splitlines() if "!" in line]
+    assert ["! mem_fraction_static      -31.03   -474,318", "! mem_fraction_static"] == [marked[0], marked[1][:21]]
+    assert 2 == len(marked)
+
+
+def test_json_tells_what_the_first_divergence_is_about(story: Path) -> None:
+    data = json.loads(logscope("diff", "baseline.log", "car.log", "-f", "json", cwd=story).stdout)
+    first = data["first_divergence"]
+    assert ("kv_size_bytes", "bytes", [f"TP{rank}" for rank in range(8)]) == (
+        first["field"],
+        first["unit"],
+        first["ranks"],
+    )
+    units = {change["unit"] for change in data["changes"]}
+    assert {"bytes", "s", "tokens", None} == units
 
 
 def test_standard_input_may_be_a_side(story: Path) -> None:
@@ -174,7 +201,7 @@ def test_the_answer_fits_one_screen(story: Path) -> None:
 
 def test_csv_and_markdown(story: Path) -> None:
     lines = logscope("diff", "baseline.log", "car.log", "-f", "csv", cwd=story).stdout.splitlines()
-    assert "worker,phase,event,role,field,rank,before,after,delta,verdict,reason" == lines[0]
+    assert "worker,phase,event,role,field,rank,before,after,delta,unit,verdict,reason" == lines[0]
     markdown = logscope("diff", "baseline.log", "car.log", "-f", "markdown", cwd=story).stdout
     assert "mem_fraction_static 0.88 -> 0.55 takes 31.03 GiB" in markdown
     assert len(markdown) < 65_536  # a comment on a pull request

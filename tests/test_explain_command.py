@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -304,6 +304,22 @@ def test_what_ifs_stand_in_a_table_of_their_own() -> None:
     assert [[20000, 20000]] * 2 == [each["tokens"] for each in answers[1:]]
     rows = [line.split() for line in logscope("explain", BASELINE, *words).stdout.splitlines()]
     assert ["mem_fraction_static=0.85", "7.60", "GiB", "about", "116,000", "14.11", "GiB"] in rows
+    # 21.71 - 20,000 * 70,248 bytes
+    assert ["all", "together", "7.60", "GiB", "20,000", "20.40", "GiB", "capped"] in rows
+
+
+def test_a_number_of_a_what_if_is_not_broken_in_two() -> None:
+    """Broken behind its sixth digit, 1000000 reads as 100000."""
+    text = logscope("explain", BASELINE, "--what-if", "max_total_tokens=1000000").stdout
+    assert "max_total_tokens=1000000 " in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_no_tokens_are_none_and_not_less_than_none() -> None:
+    text = logscope("explain", CAR, "--cell-bytes", "70272", "--what-if", "kv_cache_dtype=fp8_e5m2").stdout
+    (row,) = [line.split() for line in text.splitlines() if line.startswith("kv_cache_dtype")]
+    assert ["kv_cache_dtype=fp8_e5m2", "-20.61", "GiB", "none", "42.31", "GiB", "fails"] == row
+    assert "about -" not in text
 
 
 @pytest.mark.parametrize(
@@ -314,6 +330,11 @@ def test_what_ifs_stand_in_a_table_of_their_own() -> None:
         (("--what-if", "0.85"), "--what-if 0.85: no NAME=VALUE"),
         (("--what-if", "page_size=1", "--what-if", "page_size=2"), "--what-if has page_size twice"),
         (("--claim", "mem_fraction_static"), "--claim mem_fraction_static: no NAME=VALUE"),
+        (("--claim", "mem_fraction_static=nan"), "mem_fraction_static=nan is no fraction"),
+        (("--claim", "mem_fraction_static=inf"), "mem_fraction_static=inf is no fraction"),
+        (("--claim", "mem_fraction_static=1.5"), "mem_fraction_static=1.5 is no fraction"),
+        (("--claim", "mem-fraction-static=-1"), "mem_fraction_static=-1 is no fraction"),
+        (("--cell-bytes", "inf"), "--cell-bytes inf is no number of bytes"),
         (("--claim", "=0.5"), "--claim =0.5: no NAME=VALUE"),
         (("--cell-bytes", "70272", "--like", BASELINE), "--cell-bytes and --like both give bytes per token"),
         (("--like", CAR), f"{CAR} has no pool line with tokens and size"),
@@ -369,6 +390,37 @@ def test_a_log_without_a_launch_is_refused(content: bytes, tmp_path: Path) -> No
     done = logscope("explain", "x.log", cwd=tmp_path)
     assert (3, "") == (done.returncode, done.stdout)
     assert done.stderr.startswith("logscope: no SGLang launch in x.log: ")
+
+
+WRAPPERS = [
+    ("docker", lambda line: {"log": f"{line}\n", "stream": "stderr", "time": "2026-01-05T10:00:00Z"}, "jq -j .log"),
+    ("loki", lambda line: {"labels": {"pod": "p"}, "line": line, "timestamp": "2026-01-05T10:00:00Z"}, "jq -r .line"),
+    ("fluent", lambda line: {"kubernetes": {}, "message": line}, "jq -r .message"),
+]
+
+
+@pytest.mark.parametrize(("name", "wrap", "command"), WRAPPERS, ids=[each[0] for each in WRAPPERS])
+def test_a_log_wrapped_in_json_is_refused_with_how_to_unwrap_it(
+    name: str, wrap: Callable[[str], dict[str, object]], command: str, tmp_path: Path
+) -> None:
+    """Half of its lines would be read: arguments, but no memory. A cut last line does not hide the wrapper."""
+    wrapped = tmp_path / f"{name}.log"
+    wrapped.write_text("\n".join(json.dumps(wrap(line)) for line in Path(CAR).read_text().splitlines())[:-9])
+    done = logscope("explain", str(wrapped))
+    key = command.partition(" .")[2]
+    assert (3, "") == (done.returncode, done.stdout)
+    assert (
+        f"logscope: {wrapped} is wrapped in JSON: each line is an object, with the message in '{key}'\n"
+        f"  do: unwrap it first, {command} {wrapped} > plain.log\n"
+    ) == done.stderr
+
+
+def test_json_of_a_server_that_serves_is_no_wrapper(tmp_path: Path) -> None:
+    text = Path(BASELINE).read_text() + '{"timestamp": "t", "event": "request.received", "rid": "1"}\n' * 30
+    (tmp_path / "run.log").write_text(text)
+    done = logscope("explain", str(tmp_path / "run.log"))
+    assert 0 == done.returncode
+    assert "ready after 10 min 12 s" in " ".join(done.stdout.split())
 
 
 def test_one_launch_that_can_be_judged_is_enough(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from conftest import (
     rank_lines,
 )
 from logscope.model import Launch, Outcome
+from logscope.packs import Packs
+from logscope.words import headline
 
 TRACEBACK = "Traceback (most recent call last):"
 OUT_OF_MEMORY = (
@@ -302,3 +304,23 @@ def test_the_ready_line_of_the_first_node_counts_not_that_of_a_follower(read_tex
         )
     )
     assert (3, "ready.fired_up") == (launch.outcome.evidence[0].line, launch.outcome.event)
+
+
+# -- two launches in one log ---------------------------------------------------------------------------------------------------
+
+
+def test_lines_of_two_launches_that_are_mixed_are_called_so(read_text: ReadText, packs: Packs) -> None:
+    begun = [init_lines(tag)[0] for tag in ("TP0", "TP1", "TP2", "TP3")]
+    first = [printed_args(tp_size=4), *begun]
+    second = [line.replace(" 10:", " 12:") for line in (printed_args(tp_size=4, page_size=64), *begun[::-1])]
+    launches = read_text(log(*(line for pair in zip(first, second, strict=True) for line in pair)))
+    assert len(launches) > 2
+    notes = {launch.notes for launch in launches}
+    assert notes == {("lines of several launches are mixed from line 7 on or before: the clock turns back there",)}
+    assert headline(launches[0], packs).endswith(" the clock turns back there; give each launch a log of its own.")
+
+
+def test_launches_one_after_the_other_are_not_mixed_in_any_order(read_text: ReadText) -> None:
+    first = [printed_args(), *init_lines(), *load_lines()]
+    launches = read_text(log(*(line.replace(" 10:", f" {hour}:") for hour in ("10", "12", "11") for line in first)))
+    assert [launch.notes for launch in launches] == [(), (), ()]

@@ -131,7 +131,8 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def run_in(checkout: Path, script: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {
+    own = {name: value for name, value in os.environ.items() if name not in ("CI", "GITHUB_ACTIONS")}  # a user's
+    environment = own | {
         "PATH": f"{checkout / '.bin'}{os.pathsep}{os.environ['PATH']}",
         "PYTHONUTF8": "1",
         "PYTHONDONTWRITEBYTECODE": "1",

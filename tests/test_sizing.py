@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conftest import FIRED_UP, NO_MEMORY, ReadText, at, graph_lines, load_lines, log, pool_lines, printed_args
-from logscope.budget import Interval
+from logscope.budget import Interval, exact
 from logscope.model import Launch
 from logscope.rank import Rank
 from logscope.sizing import (
@@ -17,6 +17,7 @@ from logscope.sizing import (
     least_viable,
     size_up,
     suggested_fraction,
+    worth,
 )
 from logscope.sizing.suggest import default_reserve
 from logscope.units import GIB
@@ -236,6 +237,38 @@ def test_a_cap_above_the_profiled_value_binds_nothing(sized: Size) -> None:
     assert ("fraction", False) == (sizing.bound_by, sizing.fraction.is_floor)
 
 
+@pytest.mark.parametrize(("tokens", "is_floor"), [(159000, True), (159269, False)])
+def test_a_round_capacity_may_be_that_of_a_cap_where_the_log_has_no_arguments(
+    tokens: int, is_floor: bool, sized: Size
+) -> None:
+    pool = [line.replace("159269", str(tokens)) for line in pool_lines()]
+    sizing = sized(*load_lines(), *pool)
+    assert (is_floor, False) == (sizing.fraction.is_floor, sizing.bound_by == "max_total_tokens")
+    assert not sized(printed_args(mem_fraction_static=0.88), *load_lines(), *pool).fraction.is_floor
+
+
+def test_free_memory_that_the_pools_left_is_not_what_they_were_sized_by(sized: Size) -> None:
+    """Of TP1 only lines after its pools are there: it limits nothing, and A is TP0's."""
+    sizing = sized(printed_args(tp_size=2), *GOOD, *pool_lines(tag="TP1")[1:], *graph_lines(tag="TP1"))
+    assert sizing.avail is not None
+    assert ([Rank("TP0", tp=0)], pytest.approx(21.705 * GIB)) == (list(sizing.limiting), sizing.avail.amount.low)
+    assert sized(*graph_lines()).avail is None
+
+
+def test_a_pool_line_after_the_end_of_all_pools_is_not_paid_from_what_they_left(sized: Size) -> None:
+    """As where lines of a second are in disorder: 1 - (11.26 - 10.42) / 94.04 would be a fraction of 0.99, and an accusation."""
+    sizing = sized(printed_args(mem_fraction_static=0.88), *load_lines(), *reversed(pool_lines()))
+    assert sizing.avail is not None and pytest.approx(21.705 * GIB) == sizing.avail.amount.low
+    assert (None, "unknown") == (sizing.fraction.implied, sizing.fraction.verdict)  # the pool is taken for a draft's
+
+
+def test_a_fraction_above_1_is_none(sized: Size) -> None:
+    """9.95 GiB before a pool of 10.42: no contradiction yet, and 1 - (9.95 - 10.42) / 94.04 = 1.005."""
+    lines = [*load_lines(after="9.95", used="84.09"), *pool_lines()]
+    fraction = sized(printed_args(mem_fraction_static=0.88), *lines).fraction
+    assert (None, "unknown") == (fraction.implied, fraction.verdict)
+
+
 def test_the_least_rank_is_what_counts(sized: Size) -> None:
     second = [*load_lines(after="19.11", used="74.93", tag="TP1"), *pool_lines(after="8.69", tag="TP1")]
     first = [*load_lines(), *pool_lines()]
@@ -410,7 +443,7 @@ def test_its_neighbours_are_modelled(lines: list[str], sized: Size) -> None:
 def test_a_cpu_gets_a_note_beside_its_figures(sized: Size) -> None:
     sizing = sized(printed_args(device="cpu"), *GOOD)
     assert (
-        "free memory is that of the host here, which other processes change at any time: figures are no proof",
+        "the device shares memory with the host, where other processes take and give at any time: these figures are estimates",
     ) == sizing.notes
     assert sizing.fraction.implied is not None
 
@@ -573,6 +606,21 @@ def test_states_of_mamba_layers_keep_their_share(read_text: ReadText) -> None:
     assert found[1] is not None
     assert found[1][0] == pytest.approx(12.3005 * 4.995 / 9.985 / 5.005 * 100001, abs=2)
     assert found[1][1] == pytest.approx(12.3115 * 4.995 / 9.985 / 4.995 * 100001, abs=2)
+
+
+@pytest.mark.parametrize(("count", "share"), [(None, 4.995 / 9.985), (160, 1.0)], ids=["a ratio", "a number"])
+def test_more_memory_goes_to_states_too_unless_their_number_is_given(
+    count: int | None, share: float, read_text: ReadText
+) -> None:
+    """1 GiB more is half a GiB of tokens of 5.00 GiB / 100,000 (one more for padding)."""
+    states = "Mamba Cache is allocated. max_mamba_cache_size: 160, conv_state size: 1.00GB, ssm_state size: 4.00GB "
+    pool = at("10:00:21", "TP0", "KV Cache is allocated. #tokens: 100000, KV size: 5.00 GB")
+    args = printed_args() if count is None else printed_args(max_mamba_cache_size=count)
+    (launch,) = read_text(log(args, *load_lines(), at("10:00:21", "TP0", states), pool))
+    found = worth(launch, size_up(launch), exact(GIB))
+    assert found is not None
+    assert found.low == pytest.approx(share / 5.005 * 100000, abs=2)
+    assert found.high == pytest.approx(share / 4.995 * 100001, abs=2)
 
 
 def test_a_grant_says_whether_it_surely_starts_or_fails(read_text: ReadText) -> None:

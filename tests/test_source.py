@@ -366,6 +366,11 @@ def test_glob_that_matches_only_directories_is_refused(tmp_path: Path) -> None:
     assert f"nothing matches {tmp_path}/*.log\n  do: check the path" == refusal(tmp_path / "*.log")
 
 
+def test_a_variable_that_is_not_set_is_not_this_directory() -> None:
+    with pytest.raises(SourceError, match="a log has no name"):
+        find_sources([""])
+
+
 def test_one_missing_file_among_others_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.log").write_bytes(b"x")
     assert refusal(tmp_path / "run.log", tmp_path / "gone.log").startswith(f"no such file: {tmp_path}/gone.log")

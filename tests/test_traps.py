@@ -188,12 +188,14 @@ def test_09_two_clocks_that_disagree_by_a_zone_are_kept_apart(read_text: ReadTex
             log(
                 f"2026-01-05T18:47:33.1+01:00 stderr F {at('17:47:33', 'TP0', BEGIN)}",
                 f"2026-01-05T18:47:43.9+01:00 stderr F {at('17:47:43', 'TP0', END)}",
-                "2026-01-05T18:47:44.0+01:00 stderr F The server is fired up and ready to roll!",
+                "2026-01-05T18:47:44.0+01:00 stderr F INFO:     Application startup complete.",
+                f"2026-01-05T18:47:45.0+01:00 stderr F {at('17:47:44', '', 'The server is fired up and ready to roll!')}",
             )
         )
     )
-    assert ["2026-01-05 17:47:33", "2026-01-05 17:47:43", None] == [event.time for event in launch.events]
-    assert "2026-01-05T18:47:44.0+01:00" == launch.events[-1].outer_time
+    times = ["2026-01-05 17:47:33", "2026-01-05 17:47:43", None, "2026-01-05 17:47:44"]
+    assert times == [event.time for event in launch.events]
+    assert "2026-01-05T18:47:44.0+01:00" == launch.events[2].outer_time
     assert "ready" == launch.outcome.kind
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from logscope.causes._types import Case
 from logscope.causes._words import argument, uncapped
 from logscope.model import Finding
-from logscope.units import GIB, Quantity, gib
+from logscope.units import GIB, Quantity, gib, parse_number
 
 _FOREIGN = GIB  # what a driver keeps for itself is less
 _OUTSIDE = 4 * GIB  # what CUDA contexts, NCCL and kernels take beside torch's allocator is less
 _FRAGMENTS = GIB // 2
+_PROCESS = re.compile(r"\bProcess (\d+) has ([\d.]+) ([KMG]iB|bytes) memory in use")
 _ALLOCATOR = re.compile(r"PYTORCH_(?:[A-Z]+_)?ALLOC_CONF")
 _ALLOCATORS = {"CUDA": "PYTORCH_CUDA_ALLOC_CONF", "HIP": "PYTORCH_HIP_ALLOC_CONF", "NPU": "PYTORCH_NPU_ALLOC_CONF"}
 
@@ -31,24 +32,46 @@ def _value(case: Case, name: str) -> float | None:
     return amount.value if amount is not None else None
 
 
+def own_bytes(case: Case) -> float | None:
+    """Return what this process holds of the device by the line, None where it does not say."""
+    return _value(case, "this_process_bytes") or _by_torch(case) or None
+
+
+def _by_torch(case: Case) -> float:
+    held = (_value(case, "allocated_bytes") or 0.0) + (_value(case, "unallocated_bytes") or 0.0)
+    return max(held, _value(case, "reserved_bytes") or 0.0)
+
+
 def others_of(case: Case) -> Others | None:
     """Return what others hold. Torch lists this process, too, as "Process N" where it does not know its own number (in containers)."""
     free, total = _value(case, "free_bytes"), _value(case, "total_bytes")
     if free is None or total is None:
         return None
-    own = _value(case, "this_process_bytes")
-    listed_bytes, pid = _value(case, "other_process_bytes"), _value(case, "other_pid")
-    held = (_value(case, "allocated_bytes") or 0.0) + (_value(case, "unallocated_bytes") or 0.0)
-    held = max(held, _value(case, "reserved_bytes") or 0.0)
-    if own is None and listed_bytes is not None and listed_bytes >= held > 0:
-        own, pid = listed_bytes, None  # nobody else can be this large
+    own, held, listed = _value(case, "this_process_bytes"), _by_torch(case), _listed(case)
+    large = [pid for pid, amount in listed.items() if amount >= held > 0]
+    if own is None and large:  # nobody else can be this large
+        own = listed.pop(min(large, key=lambda pid: listed[pid]))
+    named = sum(listed.values())
+    pid = max(listed, key=lambda pid: listed[pid], default=None)
     if own is not None:
-        rest = total - free - own
-        return Others(rest, int(pid) if pid is not None else None, True) if rest > _FOREIGN else None
-    if listed_bytes is not None:
-        return Others(listed_bytes, int(pid) if pid else None, True) if listed_bytes > _FOREIGN else None
+        rest = total - free - own  # with what the driver keeps for itself
+        amount = named if named and rest - named < _FOREIGN else rest
+        return Others(amount, pid, True) if amount > _FOREIGN else None
+    if listed:
+        return Others(named, pid, True) if named > _FOREIGN else None
     outside = total - free - held
     return Others(outside, None, False) if held and outside > _OUTSIDE else None
+
+
+def _listed(case: Case) -> dict[int | None, float]:
+    """Return what each process holds that the line lists by its number, or by no number where the line has none."""
+    found: dict[int | None, float] = {}
+    for pid, amount, unit in _PROCESS.findall(case.message):
+        parsed = parse_number(amount, unit)
+        if parsed is not None:
+            found[int(pid)] = parsed.value
+    other = _value(case, "other_process_bytes")
+    return found if found or other is None else {None: other}
 
 
 def after_free_memory(case: Case, remedy: str) -> str:
@@ -59,8 +82,8 @@ def after_free_memory(case: Case, remedy: str) -> str:
     """
     others, setting = others_of(case), _defragment(case) if _would_hold(case) else ""
     if setting.startswith("Set "):
-        unused = f"{gib(_unused(case))} GiB that torch has reserved but not allocated"
-        held = f"{setting.rstrip('.')}: {unused} would have held the request."
+        apart = f"{gib(unused(case))} GiB that torch has reserved but not allocated"
+        held = f"{setting.rstrip('.')}: {apart} would have held the request."
         remedy = _if_not_enough(held, remedy)
     if others is not None and others.is_surely_foreign:
         first = f"Free the device of other processes first: they hold {gib(others.amount)} GiB."
@@ -93,7 +116,7 @@ def _foreign_process(case: Case) -> Finding | None:
     )  # fmt: skip
 
 
-def _unused(case: Case) -> float:
+def unused(case: Case) -> float:
     """Return what torch has reserved but not allocated, bytes; 0 where the line does not say."""
     unused = _value(case, "unallocated_bytes")
     if unused is not None:
@@ -107,7 +130,7 @@ def _would_hold(case: Case) -> bool:
     asked, free = _value(case, "asked_bytes"), _value(case, "free_bytes")
     if asked is None or free is None or case.said.quantity("allowed_bytes") is not None:
         return False
-    return _unused(case) > _FRAGMENTS and _unused(case) >= asked - free
+    return unused(case) > _FRAGMENTS and unused(case) >= asked - free
 
 
 def _fragmentation(case: Case) -> Finding | None:
@@ -117,8 +140,8 @@ def _fragmentation(case: Case) -> Finding | None:
     if not free > asked and not _would_hold(case):
         return None
     sentence = f"{gib(asked)} GiB were asked for, {gib(free)} GiB free"
-    if _unused(case) > _FRAGMENTS:
-        sentence += f", and {gib(_unused(case))} GiB are reserved by torch but unused"
+    if unused(case) > _FRAGMENTS:
+        sentence += f", and {gib(unused(case))} GiB are reserved by torch but unused"
     return Finding(
         "fragmentation", "warning", f"{sentence}: there is enough, but not in one piece.", (case.root.pos,), _defragment(case)
     )  # fmt: skip

@@ -6,13 +6,17 @@ import math
 from dataclasses import dataclass
 
 from logscope.amounts import gib_text, tokens_text
-from logscope.budget import Interval, exact
-from logscope.causes._held import others_of
+from logscope.budget import Interval, exact, interval_of
+from logscope.causes._held import others_of, own_bytes
 from logscope.causes._place import has_ended, has_pools, is_capturing, is_loading, is_serving
 from logscope.causes._types import Case, Direction
-from logscope.causes._words import argument, bytes_text, is_from, none_works, quoted, uncapped
+from logscope.causes._words import argument, bytes_text, is_from, none_works, per_rank, quoted, uncapped
 from logscope.sizing import Grant, WhatIf, fraction_used, grant_for
-from logscope.units import count_text, gib
+from logscope.units import GIB, Quantity, count_text, gib
+
+_LIBRARIES = 4 * GIB  # what contexts, NCCL and workspaces take on a device before the weights is less
+
+_NEXT_TO_NOTHING = GIB // 2
 
 
 def stage_of(case: Case) -> str | None:
@@ -31,7 +35,11 @@ def stage_of(case: Case) -> str | None:
         return "oom_runtime"
     if has_pools(case):
         return "oom_backend_init"
-    return "oom_kv_pool" if has_ended(case, "load_weights") else "oom_weight_load"
+    if has_ended(case, "load_weights"):
+        return "oom_kv_pool"
+    own = own_bytes(case)
+    is_filled_by_itself = own is not None and own > _LIBRARIES  # the weights are there, if no line says so
+    return None if is_filled_by_itself else "oom_weight_load"
 
 
 def shortage(case: Case) -> str:
@@ -50,10 +58,17 @@ def shortage(case: Case) -> str:
     return f": {', '.join(parts)}" if parts else ""
 
 
-def missing_bytes(case: Case) -> float:
-    """Return what was asked for beyond what was free, in bytes."""
-    asked, free = case.said.quantity("asked_bytes"), case.said.quantity("free_bytes")
-    return max(0.0, asked.high - free.low) if asked and free else 0.0
+def missing(case: Case) -> Interval:
+    """Return what was asked for beyond what was free, in bytes; 0 where the line does not say."""
+    return beyond(case.said.quantity("asked_bytes"), case.said.quantity("free_bytes"))
+
+
+def beyond(asked: Quantity | None, free: Quantity | None) -> Interval:
+    """Return how much more an amount is than another, at least 0; 0 where one of them is not known."""
+    if asked is None or free is None:
+        return exact(0)
+    lack = interval_of(asked) - interval_of(free)
+    return Interval(max(0.0, lack.low), max(0.0, lack.high))
 
 
 # ---- lower the fraction ------------------------------------------------------------------------------------------------------
@@ -69,7 +84,7 @@ class Lower:
     is_possible: bool = True
 
 
-def lower_fraction(case: Case, need: float, unknown: str = "") -> Lower:
+def lower_fraction(case: Case, need: Interval, unknown: str = "") -> Lower:
     """Return what to lower so that a number of bytes becomes free, whether that is the fraction, and to which value.
 
     Args:
@@ -86,26 +101,18 @@ def lower_fraction(case: Case, need: float, unknown: str = "") -> Lower:
         return Lower("Lower --mem-fraction-static; the value in force is not in this log.", "lower")
     if total is None:
         return Lower(f"Lower --mem-fraction-static below {fraction:.4g}.", "lower")
-    minimum, target = _minimum(case), _step_down(fraction - need / total.amount.low)
+    minimum, target = case.sizing.fraction.minimum, _step_down(fraction - need.high / total.amount.low)
     if minimum is not None and target <= minimum.high:
-        why = f"at {minimum.high:.3f} nothing is left for the KV cache, and {gib(need)} GiB more are needed than {fraction:.4g} leaves"
+        why = f"at {minimum.high:.3f} nothing is left for the KV cache, and {gib_text(need)} GiB more are needed than {fraction:.4g} leaves"
         return Lower(none_works(why), is_possible=False)
     if unknown:
         return Lower(f"Lower --mem-fraction-static (now {fraction:.4g}){_beside(need, unknown)}.", "lower")
     return Lower(_lowered(case, fraction, target), "lower", target)
 
 
-def _beside(need: float, unknown: str) -> str:
-    lacked = f"{gib(need)} GiB were missing, and " if need else ""
+def _beside(need: Interval, unknown: str) -> str:
+    lacked = f"{gib_text(need)} GiB were missing, and " if need.high else ""
     return f": {lacked}{unknown} is not in this log"
-
-
-def _minimum(case: Case) -> Interval | None:
-    """Return the least fraction that leaves a pool; None where free memory is known from after the pools only (no line shows them)."""
-    avail = case.sizing.avail
-    said = next((event for event in case.launch.events if avail is not None and event.pos == avail.pos), None)
-    is_late = said is not None and said.pattern.phase in ("memory_pool", "cuda_graph", "ready")
-    return None if is_late else case.sizing.fraction.minimum
 
 
 def _step_down(fraction: float) -> float:
@@ -118,15 +125,20 @@ def _lowered(case: Case, fraction: float, target: float) -> str:
     assert total is not None
     freed = exact((fraction - target) * (total.amount.low + total.amount.high) / 2)
     grant = grant_for(case.launch, case.sizing, WhatIf(fraction=target))
-    each = " per rank" if len(case.launch.ranks) > 1 else ""
     return (
-        f"Lower --mem-fraction-static from {fraction:.4g} to {target:.2f}: that frees {gib_text(freed)} GiB{each}"
-        f"{_tokens_left(case, grant)}."
+        f"Lower --mem-fraction-static from {fraction:.4g} to {target:.2f}: that frees {per_rank(freed, case)}"
+        f"{_left(case, grant)}."
     )
 
 
-def _tokens_left(case: Case, grant: Grant | None) -> str:
-    if grant is None or grant.tokens is None or grant.tokens.low <= 0:
+def _left(case: Case, grant: Grant | None) -> str:
+    """Say what is left for the KV cache: tokens, or bytes where the log has no cell size."""
+    if grant is None:
+        return ""
+    if grant.tokens is None:
+        hardly = ", next to nothing" if grant.rest.high < _NEXT_TO_NOTHING else ""
+        return f" and leaves {per_rank(grant.rest, case)} for the KV cache{hardly}" if grant.rest.low > 0 else ""
+    if grant.tokens.low <= 0:
         return ""
     now = case.sizing.tokens
     if now is not None and grant.tokens.high >= now.amount.low:
@@ -135,12 +147,12 @@ def _tokens_left(case: Case, grant: Grant | None) -> str:
     return f" and leaves {tokens_text(grant.tokens)}{was} tokens"
 
 
-def _lower_cap(case: Case, need: float) -> str:
+def _lower_cap(case: Case, need: Interval) -> str:
     """The pool is as large as --max-total-tokens says: a lower fraction would not change it."""
     tokens, cell = case.sizing.tokens, case.sizing.cell
     if tokens is None or cell is None or cell.charged.low <= 0:
         return "Lower --max-total-tokens, which sets the size of the KV cache here."
-    count = (tokens.amount.low - math.ceil(need / cell.charged.low)) // 1000 * 1000
+    count = (tokens.amount.low - math.ceil(need.high / cell.charged.low)) // 1000 * 1000
     if count <= 0:
         return "Lower --max-total-tokens, which sets the size of the KV cache here; it alone does not free enough."
     return (

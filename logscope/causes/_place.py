@@ -15,13 +15,14 @@ _CHAINED = 150  # lines: of the tracebacks between the first exception of a fail
 CAPTURE_FAILED = "failure.capture_failed"
 GRAPHS = "cuda_graph"
 _LATEST_STEPS = 2
+_CRASHES = ("failure.fatal_python_error", "failure.signal")  # that say nothing of why
 PLENTY = 2 * GIB  # free at the begin of a capture: what then fails does not fail for want of memory
 
 
 def own_events(case: Case) -> list[tuple[Event, Worker | None]]:
     """Return what the rank of the failure said before it, each with its worker; of all ranks where nobody knows whose it is."""
     pairs = zip(case.launch.events, case.launch.workers, strict=True)
-    before = [(event, worker) for event, worker in pairs if _is_before(event, case.root) and event.pattern.is_of_a_rank]
+    before = [(event, worker) for event, worker in pairs if is_before(event, case.root) and event.pattern.is_of_a_rank]
     return [pair for pair in before if pair[0].rank == case.root.rank] or before
 
 
@@ -55,7 +56,7 @@ def has_pools(case: Case) -> bool:
 
 def is_serving(case: Case) -> bool:
     """Return whether the models were initialised: requests came, if only those of the warm-up."""
-    events = [event for event in case.launch.events if _is_before(event, case.root)]
+    events = [event for event in case.launch.events if is_before(event, case.root)]
     return case.was_ready or any(event.pattern.phase in ("ready", "serving") for event in events)
 
 
@@ -95,7 +96,7 @@ def _open_capture(case: Case) -> PhaseSpan | None:
     spans = [
         span
         for span in case.launch.spans
-        if span.phase == GRAPHS and span.begin is not None and _is_before(span.begin, case.root)
+        if span.phase == GRAPHS and span.begin is not None and is_before(span.begin, case.root)
     ]
     spans = [span for span in spans if span.end is None or span.end.pos.line > line]
     own = [span for span in spans if span.rank == case.root.rank] or spans
@@ -147,7 +148,7 @@ def progress_of(case: Case) -> Progress | None:
     bars = [
         event
         for event in case.launch.events
-        if event.pattern.id == "cuda_graph.progress" and _is_before(event, case.root) and event.pos.line > begun
+        if event.pattern.id == "cuda_graph.progress" and is_before(event, case.root) and event.pos.line > begun
     ]
     if not bars:
         return None
@@ -183,7 +184,7 @@ def _sizes(case: Case, begun: int, *, in_tokens: bool) -> tuple[int, ...]:
     name = "num_tokens" if in_tokens else "bs"
     for event in reversed(case.launch.events):
         found = event.values.get(name)
-        if isinstance(found, tuple) and _is_before(event, case.root) and event.pos.line >= begun:
+        if isinstance(found, tuple) and is_before(event, case.root) and event.pos.line >= begun:
             return tuple(sorted(int(size) for size in found))
     for flag in () if in_tokens else ("cuda_graph_bs", "cuda_graph_bs_decode"):
         value = argument(case, flag)
@@ -192,7 +193,8 @@ def _sizes(case: Case, begun: int, *, in_tokens: bool) -> tuple[int, ...]:
     return ()
 
 
-def _is_before(event: Event, root: Event) -> bool:
+def is_before(event: Event, root: Event) -> bool:
+    """Return whether an event stands before another, in the same file."""
     return event.pos.file == root.pos.file and event.pos.line < root.pos.line
 
 
@@ -204,7 +206,7 @@ def beside_capture(case: Case) -> tuple[str, tuple[Pos, ...]]:
     if free is None:
         return text, ()
     text += f" with {gib(free[0].value)} GiB free"
-    if free[0].low > PLENTY:
+    if free[0].low > PLENTY and case.said.pattern.id not in _CRASHES:
         text += ": not for want of memory, lowering the fraction will not help"
     return text, (free[1],)
 

@@ -119,21 +119,25 @@ def none_works(why: str) -> str:
     return f"{NONE_WORKS}: {why}. Use more tensor parallelism, a smaller or quantized model, or no draft model."
 
 
-def raise_fraction(case: Case) -> str:
-    """Say which fraction starts, or that none does."""
+def raise_fraction(case: Case, stated: float | None = None) -> str:
+    """Say which fraction starts, or that none does; ``stated`` is the least by SGLang itself, where it says so."""
     minimum, now = case.sizing.fraction.minimum, case.sizing.fraction.in_force
-    if minimum is None:
+    if minimum is None and stated is None:
         why = "" if case.sizing.contradictions else " (no free memory before and after the weights)"
         return f"Raise --mem-fraction-static; by how much is not in this log{why}."
-    if no_fraction_works(case):
-        return none_works(f"the weights alone need {minimum.high:.3f}")
-    least, wanted = least_viable(minimum.high), suggested_fraction(case.launch, case.sizing)
+    floor = max(minimum.high if minimum is not None else 0.0, stated or 0.0)
+    if floor >= HIGHEST_FRACTION:
+        return none_works(f"the weights alone need {floor:.3f}")
+    least, wanted = least_viable(floor), suggested_fraction(case.launch, case.sizing)
     wanted = max(least, wanted or 0.0)
     if now is not None and wanted <= now:
+        if now >= HIGHEST_FRACTION:
+            return none_works(f"even {now:g} is too little")
         return f"Raise --mem-fraction-static above {now:g}; by how much is not in this log."
     if wanted == least:
         return f"Raise --mem-fraction-static to {least:.3f} at least{_leaves(case, least)}."
-    return f"Raise --mem-fraction-static to {wanted:g}{_leaves(case, wanted)}; {least:.3f} is the least that starts."
+    too_little = f"{least:.3f} is the least that starts" if now is None or now < least else f"{now:g} is too little"
+    return f"Raise --mem-fraction-static to {wanted:g}{_leaves(case, wanted)}; {too_little}."
 
 
 def raise_by(case: Case, need: float) -> str:

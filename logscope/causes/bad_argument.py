@@ -7,12 +7,18 @@ import re
 
 from logscope.causes._types import Case, Diagnosis
 from logscope.causes._words import divisors_text, number, quoted
+from logscope.words import clip
 
 ID = "bad_argument"
 _CHOICE = re.compile(r"invalid choice: '?(?P<wrong>[^' ]*)'? \(choose from (?P<choices>[^)]*)\)")
 _NOT_DIVISIBLE = re.compile(
     r"(?P<size>\d+)\)? (?:is not|must be) divisible by (?:[a-zA-Z_ ]*)(?:[(=]| is )?(?P<ranks>\d+)\b"
 )
+_TOO_LONG = re.compile(
+    r"context_length \((?P<asked>\d+)\) is greater than the derived context_length \((?P<derived>\d+)\)"
+)
+_ALLOWING = re.compile(r"set the env var (?P<setting>\w+=\w+)")
+_LONGEST = 240
 _FLAG = re.compile(r"--[a-z][\w-]*")
 
 
@@ -21,7 +27,9 @@ def diagnose(case: Case) -> Diagnosis | None:
     if not case.tells(ID):
         return None
     message = (case.said.string("message") or quoted(case)).strip().rstrip(".")
-    message = message if len(message) <= 240 else f"{message[:236]} ..."
+    if _TOO_LONG.search(message):
+        message = message.partition(". ")[0]  # the rest of it is in the remedy
+    message = clip(message, _LONGEST).rstrip(". ")
     what = (
         "the command line was not understood"
         if case.said.pattern.id == "failure.bad_argument"
@@ -37,6 +45,16 @@ def _remedy(case: Case) -> str:
         known = re.findall(r"[\w.-]+", choice["choices"])
         near = difflib.get_close_matches(choice["wrong"], known, n=1)
         return f"Did you mean {near[0]}?" if near else ""
+    too_long = _TOO_LONG.search(text)
+    if too_long:
+        allowing = _ALLOWING.search(text)
+        anyway = (
+            f" To serve longer ones all the same, which the model was not made for, set {allowing['setting']}."
+            if allowing
+            else ""
+        )
+        whose = "draft model's" if "Target model's" in text else "model's"
+        return f"Set --context-length to {too_long['derived']}, the {whose} own, or less; or leave it out.{anyway}"
     sizes = _other_sizes(case, text)
     if sizes:
         return sizes

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from logscope.causes._types import Case, Diagnosis
+from logscope.causes._unsaid import REST, is_last_of_log, with_shortage
+from logscope.causes._words import on_rank
 from logscope.launch import is_bare_banner
 from logscope.model import Event
 
@@ -37,15 +39,17 @@ def diagnose(case: Case) -> Diagnosis | None:
     told = next((event for event in case.launch.events if _exit_code(event) is not None), None)
     code = _exit_code(told) if told is not None else None
     if told is None or code is None:
+        if _is_bare_banner(case) and is_last_of_log(case):
+            what = f"the log ends inside the traceback{on_rank(case)}, before the line that says why"
+            return with_shortage(case, Diagnosis(ID, what, None, REST))
         remedy = _KILLED if case.root.pattern.id == "failure.killed" else _ELSEWHERE
-        return Diagnosis(ID, f"{_what(case)}; why is not in this log", remedy=remedy)
+        return with_shortage(case, Diagnosis(ID, f"{_what(case)}; why is not in this log", remedy=remedy))
     signal = -code if code < 0 else code - 128 if code > 128 else None
     by = f": killed by signal {signal} ({_SIGNALS[signal]})" if signal in _SIGNALS else ""
     remedy = _KILLED if signal == 9 else _ELSEWHERE
     evidence = (told.pos,) if told.pos != case.root.pos else ()
-    return Diagnosis(
-        ID, f"{_what(case)}, exit code {code}{by}; why is not in this log", remedy=remedy, evidence=evidence
-    )
+    what = f"{_what(case)}, exit code {code}{by}; why is not in this log"
+    return with_shortage(case, Diagnosis(ID, what, remedy=remedy, evidence=evidence))
 
 
 _KILLED = "SIGKILL comes from outside: most often the host ran out of memory. Look at `dmesg` and at the container's memory limit."

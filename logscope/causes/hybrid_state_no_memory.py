@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from logscope.causes._oom import lower_fraction
+from logscope.causes._oom import beyond, lower_fraction
 from logscope.causes._types import Case, Diagnosis, Direction
-from logscope.causes._words import argument, bytes_text, floor_of, no_fraction_works, number, raise_by, uncapped
+from logscope.causes._words import (
+    NONE_WORKS,
+    argument,
+    bytes_text,
+    floor_of,
+    no_fraction_works,
+    number,
+    raise_by,
+    uncapped,
+)
 
 ID = "hybrid_state_no_memory"
 
@@ -15,8 +24,8 @@ def diagnose(case: Case) -> Diagnosis | None:
         return None
     if case.said.pattern.id == "failure.mamba_checkpoint_pool":
         return _checkpoints(case)
-    direction: Direction | None = None if no_fraction_works(case) else "raise"
     sentence, remedy = _too_few(case) if case.said.quantity("max_num_reqs") else _no_room(case)
+    direction: Direction | None = None if no_fraction_works(case) or NONE_WORKS in remedy else "raise"
     return Diagnosis(ID, sentence, direction, remedy, evidence=floor_of(case))
 
 
@@ -62,10 +71,8 @@ def _checkpoints(case: Case) -> Diagnosis:
     """The int8 checkpoints are taken from what the fraction leaves free: here the fraction is too high."""
     needed, free = case.said.quantity("needed_bytes"), case.said.quantity("free_bytes")
     sentence = "the pool of int8 Mamba checkpoints does not fit into what mem_fraction_static leaves free"
-    missing = 0.0
     if needed and free:
         sentence += f": it needs {bytes_text(needed)}, {bytes_text(free)} are free"
-        missing = max(0.0, needed.high - free.low)
-    lower = lower_fraction(case, missing)
+    lower = lower_fraction(case, beyond(needed, free))
     remedy = f"Lower --int8-mamba-ckpt-size. Or {uncapped(lower.remedy)}"
     return Diagnosis(ID, sentence, lower.direction, remedy, fraction=lower.fraction)

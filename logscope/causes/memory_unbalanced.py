@@ -21,7 +21,7 @@ def diagnose(case: Case) -> Diagnosis | None:
     if complainers and len(silent) == 1:
         sentence += f"; {silent[0].label}, which is silent, has the short one"
     elif complainers and silent:
-        sentence += f"; the short one is of {listed(rank.label for rank in silent)}, which did not complain"
+        sentence += f"; the short one is among {listed(rank.label for rank in silent)}, which did not complain"
     evidence = tuple(event.pos for event in said if event.pos != case.root.pos)
     return Diagnosis(ID, sentence, None, _remedy(case), evidence=evidence)
 

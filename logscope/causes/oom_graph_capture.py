@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from logscope.budget import exact
 from logscope.causes._held import after_free_memory, memory_findings
-from logscope.causes._oom import Lower, lower_fraction, missing_bytes, pinned, shortage, stage_of
+from logscope.causes._oom import Lower, lower_fraction, missing, pinned, shortage, stage_of
 from logscope.causes._place import Progress, graphs_named, last_free, progress_of
 from logscope.causes._types import Case, Diagnosis
 from logscope.causes._words import is_before, is_from, number, on_rank, uncapped
@@ -34,16 +35,16 @@ def diagnose(case: Case) -> Diagnosis | None:
 
 def _lower(case: Case, progress: Progress | None) -> Lower:
     """Return what to lower; to a value only where the sizes that were captured tell what the others need."""
-    missing = missing_bytes(case)
+    lacked = missing(case)
     if progress is not None and progress.left == 0:
-        return lower_fraction(case, missing)
+        return lower_fraction(case, lacked)
     if progress is not None and progress.is_measured:
-        lower = lower_fraction(case, missing + progress.each_bytes * progress.left)
+        lower = lower_fraction(case, lacked + exact(progress.each_bytes * progress.left))
         if lower.is_possible:
             count = f"{progress.left} size{'s' if progress.left > 1 else ''}"
             basis = f"An estimate: {gib(progress.each_bytes)} GiB for each of the {count} still to come, as the latest took."
             return replace(lower, remedy=f"{lower.remedy} {basis}")
-    return lower_fraction(case, missing, unknown="what the other sizes need")
+    return lower_fraction(case, lacked, unknown="what the other sizes need")
 
 
 def _at(progress: Progress | None) -> str:

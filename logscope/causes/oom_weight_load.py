@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from logscope.causes._held import after_free_memory, memory_findings
-from logscope.causes._oom import Lower, lower_fraction, missing_bytes, shortage, stage_of
+from logscope.causes._oom import Lower, lower_fraction, missing, shortage, stage_of
 from logscope.causes._place import has_pools, is_loading, last_free
 from logscope.causes._types import Case, Diagnosis
 from logscope.causes._words import argument, number, on_rank
 
 ID = "oom_weight_load"
+_STILL_TO_COME = "what the rest of the draft's weights, its KV cache and the graphs need"
 
 
 def diagnose(case: Case) -> Diagnosis | None:
@@ -24,7 +25,7 @@ def diagnose(case: Case) -> Diagnosis | None:
         lower = Lower("Free the device: something else holds its memory. See `nvidia-smi`, and CUDA_VISIBLE_DEVICES.")
     elif has_pools(case):
         what = "while loading the draft model's weights, after the KV cache had taken its share"
-        lower = lower_fraction(case, missing_bytes(case))
+        lower = lower_fraction(case, missing(case), unknown=_STILL_TO_COME)
         lower = replace(lower, remedy=after_free_memory(case, lower.remedy))
     else:
         lower = Lower(after_free_memory(case, _more_room(case)))

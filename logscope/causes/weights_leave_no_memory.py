@@ -27,7 +27,8 @@ def diagnose(case: Case) -> Diagnosis | None:
     if stated and own is not None:
         agrees = own.low <= stated.high and stated.low <= own.high
         sentence += f", and this log's numbers give {'the same, ' if agrees else ''}{fraction_text(own)}"
-    return Diagnosis(ID, sentence, "raise", raise_fraction(case), evidence=floor_of(case), findings=_hint(case))
+    remedy = raise_fraction(case, stated.high if stated else None)
+    return Diagnosis(ID, sentence, "raise", remedy, evidence=floor_of(case), findings=_hint(case))
 
 
 def _hint(case: Case) -> tuple[Finding, ...]:

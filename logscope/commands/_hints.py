@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -33,11 +34,15 @@ def pairs(words: list[str] | None, option: str) -> Mapping[str, ArgValue]:
 
 
 def check_one_source(cell_bytes: float | None, like: str | None, model_config: Path | None) -> None:
-    """Refuse two sources of bytes per token.
+    """Refuse two sources of bytes per token, and a number that is none.
 
     Raises:
-        UsageError: more than one is given.
+        UsageError: more than one is given, or bytes without end.
     """
+    if cell_bytes is not None and not math.isfinite(cell_bytes):
+        raise UsageError(
+            f"--cell-bytes {cell_bytes:g} is no number of bytes\n  do: give one, such as --cell-bytes 70272"
+        )
     given = [
         name
         for name, value in (("--cell-bytes", cell_bytes), ("--like", like), ("--model-config", model_config))

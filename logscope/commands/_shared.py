@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logscope.errors import UsageError
+from logscope.model import Launch
 from logscope.packs import Packs, load_packs
 from logscope.reading import Reading
 from logscope.render import find_renderer, renderer_names
 from logscope.report import Report
+from logscope.report.share import share_report
+from logscope.safe import clean_lines
 from logscope.source import find_sources
 
 if TYPE_CHECKING:
@@ -52,6 +55,13 @@ Outs = Annotated[
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
+Share = Annotated[
+    bool,
+    typer.Option(
+        "--share",
+        help="Leave out host names, addresses, users, URLs, and of paths from the root all but the last part.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no warnings on stderr.")]
 LaunchChoice = Annotated[
     str, typer.Option("--launch", metavar="N|last|all", help="Which launch of the logs.", show_default="all")
@@ -112,9 +122,14 @@ def warn_of_problems(reading: Reading, quiet: bool) -> None:
     """Say on stderr which logs could be read only in part, or hold no launch."""
     if not quiet:
         for problem in reading.problems:
-            sys.stderr.write(f"logscope: {problem}\n  what could be read is shown\n")
+            say(f"{problem}\n  what could be read is shown")
         for why in reading.foreign:
-            sys.stderr.write(f"logscope: {why}\n")
+            say(why)
+
+
+def say(text: str) -> None:
+    """Write lines to stderr, safe to show in a terminal and in CI."""
+    sys.stderr.write(clean_lines(f"logscope: {text}\n"))
 
 
 def choose(count: int, choice: str) -> list[int]:
@@ -133,6 +148,11 @@ def choose(count: int, choice: str) -> list[int]:
     raise UsageError(f"no launch {choice!r}: there {has}\n  do: --launch takes a number from 1, last or all")
 
 
+def for_sharing(report: Report, launches: Sequence[Launch], *, share: bool) -> Report:
+    """Return the report as it may leave the house, if that is asked for."""
+    return share_report(report, launches) if share else report
+
+
 def write_report(report: Report, format_name: str | None, targets: list[tuple[str, Path]]) -> None:
     """Render a report to the files asked for, and to stdout unless it went to files and no format was asked for.
 
@@ -141,7 +161,7 @@ def write_report(report: Report, format_name: str | None, targets: list[tuple[st
     """
     for name, path in targets:
         path.write_bytes(find_renderer(name).render(report))
-        sys.stderr.write(f"logscope: wrote {path}\n")
+        say(f"wrote {path}")
     if targets and format_name is None:
         return
     renderer = find_renderer(format_name or "text")
@@ -186,7 +206,7 @@ def _target(out: str, formats: Sequence[str]) -> tuple[str, Path]:
     if separator and name in formats:
         return name, Path(rest)
     suffix = Path(out).suffix.removeprefix(".")
-    name = {"md": "markdown", "txt": "text"}.get(suffix, suffix)
+    name = {"md": "markdown", "txt": "text", "xml": "junit"}.get(suffix, suffix)
     if separator or name not in formats:
         raise UsageError(f"cannot tell the format of {out}\n  do: -o FORMAT=PATH, with one of {', '.join(formats)}")
     return name, Path(out)

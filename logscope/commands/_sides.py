@@ -37,8 +37,8 @@ def read_spec(text: str) -> SideSpec:
     return SideSpec(text, paths, launch)
 
 
-def read_side(spec: SideSpec, reading: Reading) -> Launch:
-    """Return the launch that a side names; the last one of its logs by default.
+def read_side(spec: SideSpec, reading: Reading) -> tuple[Launch, str]:
+    """Return the launch that a side names, and what to call it; of several the last one by default, called by its number.
 
     Raises:
         SourceError, NoLaunchError, UsageError: it cannot be read, or there is no such launch.
@@ -49,4 +49,6 @@ def read_side(spec: SideSpec, reading: Reading) -> Launch:
             f"{spec.text}: {len(launches)} launches, not the nodes of one, by their server_args\n"
             "  do: name one launch on each side"
         )
-    return launches[choose(len(launches), spec.launch)[0]]
+    chosen = choose(len(launches), spec.launch)[0]
+    is_one_of_several = len(launches) > 1 and spec.launch == "last"
+    return launches[chosen], f"{spec.text}#{chosen + 1}" if is_one_of_several else spec.text

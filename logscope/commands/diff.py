@@ -57,6 +57,7 @@ def diff(
     out: shared.Outs = None,
     force: shared.Force = False,
     patterns: shared.PatternDirs = None,
+    share: shared.Share = False,
     quiet: shared.Quiet = False,
 ) -> None:
     """Say what differs between two launches, in which step, on which ranks, and why.
@@ -71,12 +72,13 @@ def diff(
     reading = Reading(shared.packs_with(patterns))
     with shared.ReadingBar(paths, quiet) as bar:
         reading.on_read = bar.advance
-        launches = [read_side(spec, reading) for spec in (*baselines, after)]
+        sides_read = [read_side(spec, reading) for spec in (*baselines, after)]
     shared.warn_of_problems(reading, quiet)
+    launches, names = [launch for launch, _ in sides_read], [name for _, name in sides_read]
     _refuse_nodes(launches, baselines, after)
-    names = (baselines[-1].text, after.text)
-    difference = diff_launches(launches[:-1], launches[-1], reading.packs, allowed, names)
-    shared.write_report(diff_report(difference, reading.packs, Shown(all_rows, rank, phase)), format_name, targets)
+    difference = diff_launches(launches[:-1], launches[-1], reading.packs, allowed, (names[-2], names[-1]))
+    report = diff_report(difference, reading.packs, Shown(all_rows, rank, phase))
+    shared.write_report(shared.for_sharing(report, launches, share=share), format_name, targets)
     if exit_code and difference.is_changed:
         raise typer.Exit(1)
 

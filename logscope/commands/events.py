@@ -13,6 +13,7 @@ from logscope.commands import _shared as shared
 from logscope.errors import UsageError
 from logscope.event_stream import FORMATS, write_events
 from logscope.reading import Reading, Spoken, no_launch, stream_events
+from logscope.report.share import Scrubber
 
 EventFormat = Annotated[
     str | None,
@@ -42,6 +43,7 @@ def events(
     ] = False,
     patterns: shared.PatternDirs = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if a known line has an unknown wording.")] = False,
+    share: shared.Share = False,
     quiet: shared.Quiet = False,
 ) -> None:
     """Print every recognised line of a launch with its values in base units.
@@ -64,7 +66,9 @@ def events(
         dense = everything or (phase is not None and packs.phases[phase].dense)
         counter = _Counter(stream_events(logs, reading, dense))
         stack.enter_context(shared.open_pipe())
-        write_events(_filtered(_of_launch(counter, launch), rank, phase), sinks)
+        scrubber = Scrubber() if share else None
+        chosen = _filtered(_of_launch(_learning(counter, scrubber), launch), rank, phase)
+        write_events(chosen, sinks, scrubber.scrub if scrubber else None)
     if not counter.events:
         raise no_launch(logs, reading)
     shared.warn_of_problems(reading, quiet)
@@ -77,6 +81,18 @@ def events(
 def _stdout() -> IO[str]:
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr] # it is a text file
     return sys.stdout
+
+
+def _learning(stream: Iterable[Spoken], scrubber: Scrubber | None) -> Iterator[Spoken]:
+    """Pass events on; the scrubber learns the names that files and arguments give."""
+    file = None
+    for spoken in stream:
+        if scrubber is not None:
+            if spoken.item.pos.file != file:
+                file = spoken.item.pos.file
+                scrubber.learn_file(file)
+            scrubber.learn_event(spoken.item)
+        yield spoken
 
 
 class _Counter:

@@ -66,6 +66,7 @@ def explain(
     out: shared.Outs = None,
     force: shared.Force = False,
     patterns: shared.PatternDirs = None,
+    share: shared.Share = False,
     quiet: shared.Quiet = False,
 ) -> None:
     """Say why a launch failed or what limits it, where its memory went, and what to set.
@@ -81,15 +82,19 @@ def explain(
         reading = Reading(shared.packs_with(patterns), silence_s=silence, on_read=bar.advance)
         launches = read_launches(logs, reading)
     shared.warn_of_problems(reading, quiet)
-    chosen = [launches[index] for index in shared.choose(len(launches), launch)]
+    wanted = shared.choose(len(launches), launch)
+    chosen = [launches[index] for index in wanted]
     source = hints.find_source(cell_bytes, like, model_config, reading.packs)
-    explanations = explain_launches(chosen, reading.packs, replace(question, source=source))
+    every = explain_launches(
+        launches, reading.packs, replace(question, source=source)
+    )  # earlier ones tell of later ones
+    explanations = [every[index] for index in wanted]
     report = explain_report(explanations, has_ledger=not timeline)
     if timeline:
         report = _with_timeline(
             report, timeline_report(chosen, reading.packs, Selection(), has_headline=len(chosen) > 1)
         )
-    shared.write_report(report, format_name, targets)
+    shared.write_report(shared.for_sharing(report, chosen, share=share), format_name, targets)
     if not any(each.judged for each in explanations):
         raise typer.Exit(3)
 

@@ -15,6 +15,7 @@ from logscope.events import Recogniser
 from logscope.gaps import find_gaps, gap_pack
 from logscope.packcheck import load_checked_packs, message_of
 from logscope.packs import Form, Pattern
+from logscope.safe import clean_lines
 from logscope.source import find_sources, read_blocks
 from logscope.value_text import values_text
 
@@ -108,19 +109,19 @@ def try_line(
     line = line.encode("utf-8", errors="replace").decode()
     message = message_of(line, packs.envelope)
     if message.prefixed or message.text != line:
-        typer.echo(
+        _echo(
             f"prefix: time {message.time or message.outer_time or 'none'}, rank {message.tags or 'none'}, origin {message.origin or 'none'}"
         )
-        typer.echo(f"message: {message.text}")
+        _echo(f"message: {message.text}")
     candidates = recogniser.candidates(message)
     fits = list(recogniser.fitting(message, candidates))
     specific = [fit for fit in fits if not fit[0].fallback] or fits
     for pattern, form, values in specific:
-        typer.echo(
+        _echo(
             f"{pattern.id}: {pattern.means}\n  {form.place}, SGLang {_range_text(form)}\n  {values_text(values) or 'no values'}"
         )
     if len(specific) > 1:
-        typer.echo(f"{len(specific)} forms fit: the pattern files are ambiguous")
+        _echo(f"{len(specific)} forms fit: the pattern files are ambiguous")
     if specific:
         return
     _explain_miss(candidates)
@@ -129,11 +130,11 @@ def try_line(
 
 def _explain_miss(candidates: list[tuple[Pattern, Form]]) -> None:
     if not candidates:
-        typer.echo("not recognised: no literal of any event stands in it")
+        _echo("not recognised: no literal of any event stands in it")
         return
-    typer.echo("not recognised: it holds the literal of these events, but none of their forms fits")
+    _echo("not recognised: it holds the literal of these events, but none of their forms fits")
     for pattern, form in candidates:
-        typer.echo(f"  {pattern.id} ({form.place}): {form.regex or 'pairs'}")
+        _echo(f"  {pattern.id} ({form.place}): {form.regex or 'pairs'}")
 
 
 def gaps(
@@ -157,9 +158,14 @@ def gaps(
     chosen = [gap for gap in found if everything or gap.is_memory]
     shown = chosen[:limit]
     if shown:
-        typer.echo(gap_pack(shown, packs, lambda line: message_of(line, packs.envelope).text))
+        _echo(gap_pack(shown, packs, lambda line: message_of(line, packs.envelope).text))
     drifted = sum(1 for gap in shown if gap.near)
     note = (
         f"{len(shown)} of {len(chosen)} groups shown, {len(found) - len(chosen)} more do not look like memory (--all)"
     )
     sys.stderr.write(f"logscope: {note}{f'; {drifted} in an unknown wording of a known event' if drifted else ''}\n")
+
+
+def _echo(text: str) -> None:
+    """Write what holds lines of a log."""
+    typer.echo(clean_lines(text))

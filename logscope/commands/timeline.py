@@ -30,6 +30,7 @@ def timeline(
     force: shared.Force = False,
     patterns: shared.PatternDirs = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if a known line has an unknown wording.")] = False,
+    share: shared.Share = False,
     quiet: shared.Quiet = False,
 ) -> None:
     """Show how each launch went and what each phase took, per rank.
@@ -44,6 +45,6 @@ def timeline(
     shared.warn_of_problems(reading, quiet)
     chosen = [launches[index] for index in shared.choose(len(launches), launch)]
     report = timeline_report(chosen, reading.packs, Selection(rank, ranks))
-    shared.write_report(report, format_name, targets)
+    shared.write_report(shared.for_sharing(report, chosen, share=share), format_name, targets)
     if strict and any(item.drift for item in chosen):
         raise typer.Exit(1)

@@ -8,11 +8,14 @@ from dataclasses import replace
 from logscope.causes import diagnose
 from logscope.differ.arguments import acts_on, changed_args, changed_facts
 from logscope.differ.attribution import attribute, token_step
-from logscope.differ.because import TITLES, find_causes
+from logscope.differ.because import find_causes
 from logscope.differ.evidence import Evidence
+from logscope.differ.figures import due_ranks
+from logscope.differ.naming import TITLES
+from logscope.differ.ranks import in_order, ranks_cell, ranks_phrase
 from logscope.differ.ruled_out import find_ruled_out
-from logscope.differ.steps import Tolerance, compare_steps, first_divergence
-from logscope.differ.times import phase_times
+from logscope.differ.steps import Tolerance, compare_steps, first_divergence, step_of
+from logscope.differ.times import WHOLE, phase_times, time_title
 from logscope.differ.types import (
     ArgChange,
     Attribution,
@@ -28,6 +31,7 @@ from logscope.differ.types import (
 from logscope.differ.verdict import verdict_lines
 from logscope.model import Launch
 from logscope.packs import Packs
+from logscope.server_args import arg_count
 from logscope.sizing import size_up
 from logscope.words import name_of
 
@@ -65,7 +69,7 @@ def diff_launches(
         times=tuple(times),
         changes=tuple(changes),
         first=first_divergence(changes),
-        notes=(*notes, *_release_notes(first.launch, second.launch)),
+        notes=(*notes, *_release_notes(first.launch, second.launch), *_node_notes((first, second))),
     )
 
 
@@ -76,20 +80,30 @@ def _against(baseline: Launch, evidence: Evidence, same_cell: bool) -> Evidence:
     return replace(evidence, before=side, budget=budget, times=phase_times(baseline, evidence.after.launch))
 
 
+def _node_notes(sides: Sequence[Side]) -> list[str]:
+    """Say that a log is that of some nodes of a launch only: the rank with the least memory may be on another."""
+    return [
+        f"{side.name} holds {len(side.launch.ranks)} of {due_ranks(side.launch)} ranks: the one that sets the budget may be on another "
+        "node; name the logs of a launch together, as node0.log,node1.log"
+        for side in sides
+        if arg_count(side.launch.args.values, "nnodes") > 1 and 0 < len(side.launch.ranks) < due_ranks(side.launch)
+    ]
+
+
 def _side(launch: Launch, name: str, packs: Packs) -> Side:
     sizing = size_up(launch)
     return Side(name, launch, sizing, diagnose(launch, packs, sizing))
 
 
 def _release_notes(before: Launch, after: Launch) -> list[str]:
-    if before.releases == after.releases:
-        return []
+    if before.releases.overlaps(after.releases.since, after.releases.until):
+        return []  # they may be of one release
     return [
         f"the wordings are of SGLang {before.releases} and {after.releases}: steps that only one of them prints are not compared"
     ]
 
 
 __all__ = [
-    "TITLES", "ArgChange", "Attribution", "Cause", "Change", "Difference", "Divergence", "PhaseTime", "RuledOut", "Side", "Term",
-    "Tolerance", "diff_launches",
+    "TITLES", "WHOLE", "ArgChange", "Attribution", "Cause", "Change", "Difference", "Divergence", "PhaseTime", "RuledOut", "Side", "Term",
+    "Tolerance", "diff_launches", "in_order", "ranks_cell", "ranks_phrase", "step_of", "time_title",
 ]  # fmt: skip

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from logscope.differ.ranks import OVER_RANKS
 from logscope.model import Event, Launch, Worker
 from logscope.packs import Packs
 from logscope.rank import Rank
 from logscope.timeline import GAP, PhaseRow, phase_rows
 from logscope.units import Quantity
+from logscope.words import rank_runs
 
 if TYPE_CHECKING:
     import pandas
@@ -37,11 +39,11 @@ def align(before: Launch, after: Launch, packs: Packs) -> tuple[pandas.DataFrame
 
     frames = [step_frame(launch, packs) for launch in (before, after)]
     notes: list[str] = []
-    if not _same_ranks(before, after):
-        sizes = [len(launch.ranks) for launch in (before, after)]
-        notes.append(
-            f"the ranks differ ({sizes[0]} and {sizes[1]}): of each step the least and the most over the ranks are compared"
-        )
+    if len(before.ranks) == len(after.ranks) == 1 and not _same_ranks(before, after):
+        frames = [_named_alike(frame, launch) for frame, launch in zip(frames, (before, after), strict=True)]
+    elif not _same_ranks(before, after):
+        who = " and ".join(_ranks_of(launch) for launch in (before, after))
+        notes.append(f"the ranks differ ({who}): of each step the least and the most over the ranks are compared")
         frames = [_over_ranks(frame) for frame in frames]
     joined = pandas.merge(
         frames[0], frames[1], on=[*KEY, "unit"], how="outer", suffixes=("_before", "_after"), sort=False
@@ -59,9 +61,19 @@ def step_frame(launch: Launch, packs: Packs) -> pandas.DataFrame:
     return frame.astype({"number": "Float64", "resolution": "Float64", "line": "Int64", "order": "Int64"})
 
 
+def _named_alike(frame: pandas.DataFrame, launch: Launch) -> pandas.DataFrame:
+    """Return the frame with the one rank of a launch untagged: some releases tag it, and others do not."""
+    own = rank_name(launch.ranks[0])
+    return frame.assign(rank=frame["rank"].where(frame["rank"] != own, ""))
+
+
 def _same_ranks(before: Launch, after: Launch) -> bool:
     tags = [{rank_name(rank) for rank in launch.ranks} for launch in (before, after)]
     return tags[0] == tags[1] or not tags[0] or not tags[1]
+
+
+def _ranks_of(launch: Launch) -> str:
+    return ", ".join(rank_runs(sorted(launch.ranks), launch.ranks))
 
 
 def rank_name(rank: Rank) -> str:
@@ -148,8 +160,8 @@ def _over_ranks(frame: pandas.DataFrame) -> pandas.DataFrame:
     keys = [name for name in KEY if name != "rank"]
     numbers = frame[frame["number"].notna()].sort_values("number", kind="stable")
     parts = [
-        numbers.drop_duplicates(keys, keep="first").assign(rank="least"),
-        numbers.drop_duplicates(keys, keep="last").assign(rank="most"),
+        numbers.drop_duplicates(keys, keep="first").assign(rank=OVER_RANKS[0]),
+        numbers.drop_duplicates(keys, keep="last").assign(rank=OVER_RANKS[1]),
     ]
     texts = frame[frame["number"].isna()].drop_duplicates(keys).assign(rank="")
     return pandas.concat([*parts, texts]).sort_values("order", kind="stable", ignore_index=True)

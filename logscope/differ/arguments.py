@@ -21,6 +21,7 @@ _FACT_PHASES = (
     "warmup",
     "memory_pool",
 )
+_PLAIN_WORDS = frozenset({"size", "enable", "disable", "path", "max", "sglang"})
 _NOT_FACTS = ("kind", "label", "what", "step", "said", "graph")
 
 
@@ -36,8 +37,8 @@ def _flags(before: Launch, after: Launch, packs: Packs) -> Iterator[ArgChange]:
         return
     for name in dict.fromkeys([*first, *second]):
         is_missing = name not in first or name not in second
-        if is_missing and before.args.values and after.args.values:
-            continue  # another release has other arguments; or the printed text is cut
+        if is_missing and (before.args.values or after.args.values):
+            continue  # another release has other arguments; the printed text is cut; or only what was typed is known of one
         values = [_shown(side, name) for side in (first, second)]
         if values[0] != values[1]:
             is_noise = _is_noise(name, values, packs)
@@ -88,10 +89,22 @@ def acts_on(name: str, packs: Packs) -> tuple[str, ...]:
     return next((terms for pattern, terms in packs.acts_on.items() if fnmatchcase(name, pattern)), ())
 
 
+def are_one_setting(first: ArgChange, second: ArgChange, packs: Packs) -> bool:
+    """Return whether two arguments set one thing: they act on the same first, and their names share a word that says something."""
+    words = [{word.rstrip("s") for word in arg.name.lower().split("_")} - _PLAIN_WORDS for arg in (first, second)]
+    terms = [acts_on(arg.name, packs)[:1] for arg in (first, second)]
+    return terms[0] == terms[1] and bool(words[0] & words[1])
+
+
 def changed_facts(changes: Sequence[Change]) -> list[ArgChange]:
     """Return what lines say in words and the other launch says otherwise, or not at all: backends, versions, warnings."""
     found: dict[tuple[str, str | None, str | None], ArgChange] = {}
+    drafts = [change for change in changes if change.worker == "draft"]
+    has_both = any(c.before is not None for c in drafts) and any(c.after is not None for c in drafts)
     for change in changes:
+        is_one_sided = change.before is None or change.after is None
+        if (change.worker == "draft" and not has_both) or (is_one_sided and "#" in change.role):
+            continue  # what lines say of a draft that only one launch has, or once more
         is_text = change.unit == "" and change.delta is None
         if (
             not is_text
@@ -100,11 +113,22 @@ def changed_facts(changes: Sequence[Change]) -> list[ArgChange]:
             or change.field in _NOT_FACTS[:-2]
         ):
             continue
-        event = change.event.partition(".")[2]
-        name = event if change.field == "said" else f"{event} {change.field}"
+        name = _fact_name(change)
         before, after = _fact(change.before), _fact(change.after)
         found.setdefault((name, before, after), ArgChange(name, before, after, "log line", noise=False))
     return list(found.values())
+
+
+def _fact_name(change: Change) -> str:
+    """Name what a line says by the line and the field: "nccl_version", "load_weights model_type"."""
+    event = change.event.partition(".")[2]
+    event = change.phase if event in ("begin", "end") else event
+    whose = "draft " if change.worker == "draft" else ""
+    return (
+        f"{whose}{event}"
+        if change.field == "said" or event.endswith(change.field)
+        else f"{whose}{event} {change.field}"
+    )
 
 
 def _fact(value: float | str | None) -> str | None:

@@ -1,43 +1,22 @@
 """The change of the KV budget, split exactly into its terms.
 
-budget = A - T * (1 - f), with A = T - W - D: T free before the weights, W what was taken until the pool was sized, D the draft's weights
-where they count. A product's change is split at the mean of its factors, so that the parts add up and swapping the launches negates them:
+budget = A - T * (1 - f), with A = S - W - O - D: T free before the weights, the least over the ranks; S the same on the rank with the
+least A, W the weights there, O what else went until the pool was sized, D the draft's weights where they count. A product's change is split
+at the mean of its factors, so that the parts add up and swapping the launches negates them:
 
-    change = mean(f) * dT - dW - dD + mean(T) * df
+    change = dS - mean(1 - f) * dT - dW - dO - dD + mean(T) * df
 
-Tokens are budget / cell, split in the same way. What caps and whole pages do to them is a term of its own.
+What distributed init took more is a part of what S has less. Tokens are budget / cell, split in the same way; a cap keeps them from what
+the budget gives. What caps and whole pages do to them, and Mamba states that the budget pays for, too, are terms of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from logscope import budget
-from logscope.budget import Interval, exact
+from logscope.differ.figures import Figures, cells_of, figures_of, middle, tokens_of, with_states
 from logscope.differ.types import Attribution, Side, Term
-from logscope.model import Launch
-from logscope.sizing import Sizing, fraction_used
-
-
-@dataclass(frozen=True, slots=True)
-class _Figures:
-    """The figures of one launch: bytes, and the step that they are printed in. ``budget`` is what was granted, as far as known."""
-
-    total: float
-    avail: float
-    draft: float
-    fraction: float
-    budget: float
-    step: float
-    fraction_step: float
-    charged: Interval | None
-    own: Interval | None
-    tokens: float | None
-    capped: bool
-    page_size: int
-    cell: float | None = None
-    own_cell: float | None = None
 
 
 def attribute(before: Side, after: Side, *, same_cell: bool = True) -> Attribution:
@@ -46,133 +25,157 @@ def attribute(before: Side, after: Side, *, same_cell: bool = True) -> Attributi
     Args:
         same_cell: whether a launch that failed before any pool may be taken to have the other's bytes per token.
     """
-    first, second = _figures(before), _figures(after)
+    first, second = figures_of(before), figures_of(after)
     if first is None or second is None:
-        budgets = [_mid(side.sizing.paid) for side in (before, after)]
-        tokens = [_tokens(side.sizing) for side in (before, after)]
-        residual = budgets[1] - budgets[0] if budgets[0] is not None and budgets[1] is not None else 0.0
-        lost = tokens[1] - tokens[0] if tokens[0] is not None and tokens[1] is not None else None
-        return Attribution(budgets[0], budgets[1], (), residual, tokens[0], tokens[1], lost)
-    first, second = _with_cells(first, second, same_cell)
-    terms = [*_memory_terms(first, second), *_token_terms(first, second)]
+        return _without_terms(before, after)
+    cells = cells_of((first, second), same_cell=same_cell)
+    first = replace(first, cell=cells[0][0], own_cell=cells[0][1])
+    second = replace(second, cell=cells[1][0], own_cell=cells[1][1])
+    first, second = with_states((first, second))
+    free = [*_memory_terms(first, second), *_cell_terms(first, second), *_state_terms(first, second)]
+    share = _share_beside_caps(first, second)
+    terms = [term if term.tokens is None else replace(term, tokens=term.tokens * share) for term in free]
+    terms.extend(_limit_terms(first, second, share))
     terms.extend(_page_terms(first, second, sum(term.tokens or 0.0 for term in terms)))
     residual = second.budget - first.budget - sum(term.bytes for term in terms)
     lost = None
     if first.tokens is not None and second.tokens is not None and first.cell and second.cell:
         lost = second.tokens - first.tokens - sum(term.tokens or 0.0 for term in terms)
-    return Attribution(first.budget, second.budget, tuple(terms), residual, first.tokens, second.tokens, lost)
-
-
-def _mid(amount: Interval | None) -> float | None:
-    return None if amount is None else (amount.low + amount.high) / 2
-
-
-def _tokens(sizing: Sizing) -> float | None:
-    return sizing.tokens.amount.low if sizing.tokens else None
-
-
-def _figures(side: Side) -> _Figures | None:
-    sizing, fraction = side.sizing, fraction_used(side.sizing)
-    if sizing.total is None or sizing.avail is None or fraction is None:
-        return None
-    total, avail = sizing.total.amount, sizing.avail.amount
-    capped = sizing.bound_by == "max_total_tokens"
-    paid = None if capped else _mid(sizing.paid)
-    middle_total, middle_avail = (total.low + total.high) / 2, (avail.low + avail.high) / 2
-    implied = sizing.fraction.implied
-    known = sizing.fraction.in_force is not None
-    return _Figures(
-        total=middle_total,
-        avail=middle_avail,
-        draft=counted_draft(side.launch, sizing),
-        fraction=fraction,
-        budget=paid if paid is not None else budget.rest(exact(middle_avail), exact(middle_total), exact(fraction)).low,
-        step=total.high - total.low + avail.high - avail.low,
-        fraction_step=0.0 if known or implied is None else implied.high - implied.low,
-        charged=sizing.cell.charged if sizing.cell else None,
-        own=sizing.cell.size if sizing.cell else None,
-        tokens=_tokens(sizing),
-        capped=capped,
-        page_size=sizing.page_size,
+    return Attribution(
+        before=first.budget,
+        after=second.budget,
+        terms=tuple(terms),
+        residual=residual,
+        tokens_before=first.tokens,
+        tokens_after=second.tokens,
+        residual_tokens=lost,
+        missing=_missing(residual, lost, first, second, share),
+        named_between=_named_between(first, second),
     )
 
 
-def counted_draft(launch: Launch, sizing: Sizing) -> float:
-    """Return what the draft's weights took before the target's pools were sized; 0 where they came later, or there are none."""
-    if sizing.avail is None or not sizing.limiting:
-        return 0.0
-    taken = [
-        used.value
-        for event, worker in zip(launch.events, launch.workers, strict=True)
-        if worker == "draft"
-        and event.pattern.id == "load_weights.end"
-        and event.rank == sizing.limiting[0]
-        and event.pos.line <= _due_line(sizing)
-        and (used := event.quantity("mem_usage_bytes")) is not None
-    ]
-    return sum(taken)
+def _missing(residual: float, lost: float | None, first: Figures, second: Figures, share: float) -> Term:
+    worth = lost if lost is not None else _worth(residual, first, second, share)
+    lacks = first.formula - first.budget, second.formula - second.budget
+    return Term("missing", residual, worth, first.slack + second.slack, *lacks)
 
 
-def _due_line(sizing: Sizing) -> float:
-    own = sizing.of(sizing.limiting[0]) if sizing.limiting else None
-    lines = [pool.pos.line for pool in own.pools if pool.worker != "draft"] if own else []
-    if lines:
-        return min(lines)
-    return own.avail.pos.line if own is not None and own.avail is not None else float("inf")
-
-
-def _with_cells(first: _Figures, second: _Figures, same_cell: bool) -> tuple[_Figures, _Figures]:
-    charged, own = _agreed(first.charged, second.charged, same_cell), _agreed(first.own, second.own, same_cell)
-    return replace(first, cell=charged[0], own_cell=own[0]), replace(second, cell=charged[1], own_cell=own[1])
-
-
-def _agreed(first: Interval | None, second: Interval | None, same_cell: bool) -> tuple[float | None, float | None]:
-    """Return the bytes per token of both launches: one figure where what they print allows one, or only one prints any."""
-    if first is None or second is None:
-        only = _mid(first or second)
-        return (only, only) if same_cell else (_mid(first), _mid(second))
-    if first.meets(second):
-        both = (max(first.low, second.low) + min(first.high, second.high)) / 2
-        return both, both
-    return _mid(first), _mid(second)
-
-
-def _memory_terms(first: _Figures, second: _Figures) -> Iterator[Term]:
-    fraction = (first.fraction + second.fraction) / 2
-    total = (first.total + second.total) / 2
-    weights = [each.total - each.avail - each.draft for each in (first, second)]
+def _named_between(first: Figures, second: Figures) -> str:
+    """Return the item whose lines account for what went between the weights and the pools."""
+    more = second.between - first.between
     step = first.step + second.step
-    yield _term("free_at_init", fraction * (second.total - first.total), step, first, second)
-    yield _term("weights", weights[0] - weights[1], step, first, second)
+    items = dict.fromkeys([*first.named, *second.named])
+    changes = {item: second.named.get(item, 0.0) - first.named.get(item, 0.0) for item in items}
+    return next((item for item, change in changes.items() if change and abs(change - more) <= step), "")
+
+
+def _without_terms(before: Side, after: Side) -> Attribution:
+    paid = [side.sizing.paid for side in (before, after)]
+    budgets = [None if each is None else middle(each) for each in paid]
+    tokens = [tokens_of(side.sizing) for side in (before, after)]
+    residual = budgets[1] - budgets[0] if budgets[0] is not None and budgets[1] is not None else 0.0
+    lost = tokens[1] - tokens[0] if tokens[0] is not None and tokens[1] is not None else None
+    return Attribution(budgets[0], budgets[1], (), residual, tokens[0], tokens[1], lost)
+
+
+def _memory_terms(first: Figures, second: Figures) -> Iterator[Term]:
+    given = (first.fraction + second.fraction) / 2
+    free, init = second.own_total - first.own_total, _init_part(first, second)
+    step = first.step + second.step
+    from_init = init * given
+    total_change = second.total - first.total
+    before_weights = free - total_change + given * total_change
+    yield _term("free_at_init", before_weights - from_init, step, first, second)
+    yield _term("distributed_init", from_init, step, first, second, first.init, second.init)
+    yield _term("weights", first.weights - second.weights, step, first, second, first.weights, second.weights)
+    yield _term("between", first.between - second.between, step, first, second, first.between, second.between)
     yield _term("draft", first.draft - second.draft, step / 2, first, second)
+    total = (first.total + second.total) / 2
     moved = total * (second.fraction - first.fraction)
     yield _term("fraction", moved, total * (first.fraction_step + second.fraction_step), first, second)
 
 
-def _term(name: str, amount: float, step: float, first: _Figures, second: _Figures) -> Term:
-    worth = amount * (1 / first.cell + 1 / second.cell) / 2 if first.cell and second.cell else None
-    return Term(name, amount, worth, step / 2)
+def _init_part(first: Figures, second: Figures) -> float:
+    """Return how much of the change of free memory is what distributed init took more or less: never more than the change itself."""
+    free = second.own_total - first.own_total
+    if first.init is None or second.init is None:
+        return 0.0
+    left = first.init - second.init
+    return max(min(left, free), 0.0) if free > 0 else min(max(left, free), 0.0)
 
 
-def _token_terms(first: _Figures, second: _Figures) -> Iterator[Term]:
-    """Yield the terms that change tokens and no bytes: bytes per token, of it what the draft is charged, and caps."""
+def _term(
+    name: str,
+    amount: float,
+    step: float,
+    first: Figures,
+    second: Figures,
+    before: float | None = None,
+    after: float | None = None,
+) -> Term:
+    return Term(name, amount, _worth(amount, first, second), step / 2, before, after)
+
+
+def _worth(amount: float, first: Figures, second: Figures, share: float = 1.0) -> float | None:
+    if not first.cell or not second.cell:
+        return None
+    return share * _kept_by_tokens(first, second) * amount * (1 / first.cell + 1 / second.cell) / 2
+
+
+def _kept_by_tokens(first: Figures, second: Figures) -> float:
+    """Return how much of a change of the budget tokens have: the rest goes to states, where these have a share and no fixed number."""
+    if first.has_fixed_states and second.has_fixed_states:
+        return 1.0
+    return (first.rate + second.rate) / 2
+
+
+def _state_terms(first: Figures, second: Figures) -> Iterator[Term]:
+    """Yield what Mamba states leave tokens less of the budget: they move tokens and no bytes."""
+    if not first.states and not second.states:
+        return
+    if not first.cell or not second.cell:
+        return
+    change = second.net - first.net - _kept_by_tokens(first, second) * (second.budget - first.budget)
+    yield Term("states", 0.0, change * (1 / first.cell + 1 / second.cell) / 2, 0.0)
+
+
+def _cell_terms(first: Figures, second: Figures) -> Iterator[Term]:
+    """Yield the terms of bytes per token, and of what the draft is charged in them: they change tokens and no bytes."""
     if not first.cell or not second.cell or not first.own_cell or not second.own_cell:
         return
-    budget = (first.budget + second.budget) / 2
+    budget = (first.net + second.net) / 2
     whole = budget * (1 / second.cell - 1 / first.cell)
     shares = [first.cell / first.own_cell, second.cell / second.own_cell]
     mean_share = (1 / shares[0] + 1 / shares[1]) / 2
     by_own = budget * (1 / second.own_cell - 1 / first.own_cell) * mean_share
     yield Term("cell", 0.0, by_own, 0.0)
     yield Term("draft_cell", 0.0, whole - by_own, 0.0)
-    if first.tokens is None or second.tokens is None:
+
+
+def _share_beside_caps(first: Figures, second: Figures) -> float:
+    """Return how much of the tokens that budget and cell give reaches the capacity, 0..1: a cap in force keeps the rest from it.
+
+    Under either launch's cap the change of the budget makes some change of the capacity; the smaller one is what it surely made.
+    """
+    if not (first.capped or second.capped) or not first.cell or not second.cell:
+        return 1.0
+    counts = first.net / first.cell, second.net / second.cell
+    if counts[0] == counts[1]:
+        return 0.0
+    under = [min(counts[1], cap) - min(counts[0], cap) for cap in (first.cap, second.cap)]
+    return min(under, key=abs) / (counts[1] - counts[0])
+
+
+def _limit_terms(first: Figures, second: Figures, share: float) -> Iterator[Term]:
+    """Yield what a cap in force does to the capacity: all that the budget and the cell do not."""
+    if not (first.capped or second.capped) or first.tokens is None or second.tokens is None:
         return
-    if first.capped or second.capped:
-        beyond = (second.tokens - second.budget / second.cell) - (first.tokens - first.budget / first.cell)
-        yield Term("limits", 0.0, beyond, 0.0)
+    if first.cell and second.cell:
+        made = share * (second.net / second.cell - first.net / first.cell)
+        yield Term("limits", 0.0, second.tokens - first.tokens - made, 0.0)
 
 
-def _page_terms(first: _Figures, second: _Figures, explained: float) -> Iterator[Term]:
+def _page_terms(first: Figures, second: Figures, explained: float) -> Iterator[Term]:
     """Yield what pages of another size cut off: what the other terms leave, within what pages can do."""
     if first.tokens is None or second.tokens is None or not first.cell or not second.cell:
         return

@@ -2,53 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
-from logscope.amounts import flag_text, fraction_text
-from logscope.differ.arguments import acts_on
+from logscope.differ.arguments import changed_facts
 from logscope.differ.effects import find_effects
 from logscope.differ.evidence import BESIDE, Effect, Evidence
+from logscope.differ.failing import failures, is_out_of_memory_by
+from logscope.differ.naming import FRACTION, TITLES, Named, fraction_of, kind_of, name_effect
 from logscope.differ.phrases import change_text, effects_text
 from logscope.differ.steps import Tolerance
-from logscope.differ.types import ArgChange, Cause, CauseKind, Side
+from logscope.differ.types import Cause
+from logscope.differ.unexplained import UNEXPLAINED
 
-TITLES = {
-    "free_at_init": "free memory before the weights",
-    "weights": "memory taken by the weights",
-    "draft": "the draft model's weights, counted in the budget",
-    "draft_cell": "the draft's layers, counted in bytes per token",
-    "fraction": "mem_fraction_static",
-    "cell": "bytes per token",
-    "page": "whole pages",
-    "limits": "a cap of tokens",
-    "graphs": "memory of graphs",
-    "distributed_init": "memory of distributed init",
-    "draft_memory": "memory of the draft model",
-    "load_time": "time to load the weights",
-    "graph_time": "time to capture graphs",
+_INIT = "distributed_init"
+_FACTS = {  # what lines say in words of a term
+    _INIT: {"nccl_version": "NCCL"},
+    "distributed_init_beside": {"nccl_version": "NCCL"},
+    "cell": {"dtype": "KV cache dtype", "allocated dtype": "KV cache dtype"},
 }
-_FRACTION = "mem_fraction_static"
-_OWN_ARGS = {"draft_cell": ("draft", "cell"), "draft_memory": ("draft",)}  # arguments of these terms act on it
-_OF_THE_BUDGET = ("not_enough_memory", "weights_leave_no_memory", "hybrid_state_no_memory", "memory_unbalanced")
-_FAILED_BY = {
-    "oom_graph_capture": ("graphs", "fraction"),
-    "oom_kv_pool": ("fraction", "weights", "draft"),
-    "oom_backend_init": ("fraction",),
-    "oom_runtime": ("fraction",),
-    "oom_weight_load": ("weights",),
-    "weight_mismatch": ("weights",),
-    "weights_missing": ("weights",),
-}
-
-
-class _Named(NamedTuple):
-    """What an effect is put down to."""
-
-    kind: CauseKind
-    name: str
-    before: str | None
-    after: str | None
 
 
 def find_causes(evidence: Evidence, others: Sequence[Evidence], tolerance: Tolerance) -> list[Cause]:
@@ -57,33 +28,37 @@ def find_causes(evidence: Evidence, others: Sequence[Evidence], tolerance: Toler
     Args:
         others: the launch compared with further baselines.
     """
-    groups: dict[tuple[str, str], tuple[_Named, list[Effect]]] = {}
-    for effect in find_effects(evidence, others, tolerance):
-        named = _name(effect, evidence)
-        groups.setdefault((named.kind, named.name), (named, []))[1].append(effect)
+    groups: dict[tuple[str, str], tuple[Named, list[Effect]]] = {}
+    effects = find_effects(evidence, others, tolerance)
+    for effect in effects:
+        named = name_effect(effect, evidence)
+        known, own = groups.get((named.kind, named.name), (named, []))
+        together = tuple(dict.fromkeys((*known.others, *named.others)))
+        groups[named.kind, named.name] = (known._replace(others=together), [*own, effect])
     ranked = sorted(groups.values(), key=lambda group: _rank(group[1]))
-    causes = [_cause(named, effects, evidence) for named, effects in ranked]
-    failures = list(_failure(evidence, has_budget_effect=bool(ranked) and _rank(ranked[0][1])[0] == 0))
-    blamed = {failure.name for failure in failures}
-    return [*failures, *(cause for cause in causes if cause.name not in blamed)]
+    is_alone = sum(_rank(group[1])[0] == 0 for group in ranked) == 1
+    causes = [_cause(named, own, evidence, is_alone=is_alone) for named, own in ranked]
+    found = list(failures(evidence, effects))
+    blamed = {name for failure in found for name in failure.names}
+    return [*found, *(cause for cause in causes if cause.name not in blamed)]
 
 
-def _rank(effects: Sequence[Effect]) -> tuple[int, float]:
+def _rank(effects: Sequence[Effect]) -> tuple[int, float, float]:
     """Return what sorts causes: by what they act on, then by how much."""
-    main = _main(effects)
-    place = 2 if main[0].seconds is not None else 1 if main[0].term in BESIDE else 0
-    return place, -_sum_of(main).weight
+    main = _sum_of(_main(effects))
+    place = 2 if main.seconds is not None else 1 if main.term in BESIDE else 0
+    return place, -main.weight, -abs(main.bytes or 0.0)
 
 
 def _main(effects: Sequence[Effect]) -> list[Effect]:
     """Return the effects on the budget; where there are none, those on memory beside it; else those on time."""
-    budget = [effect for effect in effects if effect.seconds is None and effect.term not in BESIDE]
+    budget = [effect for effect in effects if effect.is_of_budget]
     return budget or [effect for effect in effects if effect.seconds is None] or list(effects)
 
 
 def _sum_of(effects: Sequence[Effect]) -> Effect:
-    """Return effects of one kind as one; its figures are those of the first."""
-    first = max(effects, key=lambda effect: effect.weight)
+    """Return effects of one kind as one; its figures are those of the largest."""
+    first = max(effects, key=lambda effect: (effect.weight, abs(effect.bytes or 0.0)))
     amounts = (
         _total(effect.bytes for effect in effects),
         _total(effect.tokens for effect in effects),
@@ -97,95 +72,64 @@ def _total(amounts: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def _cause(named: _Named, effects: Sequence[Effect], evidence: Evidence) -> Cause:
+def _cause(named: Named, effects: Sequence[Effect], evidence: Evidence, *, is_alone: bool) -> Cause:
     main = _sum_of(_main(effects))
-    kinds = [_main(effects)]
-    while rest := [effect for effect in effects if not any(effect in kind for kind in kinds)]:
-        kinds.append(_main(rest))
-    text = effects_text([_sum_of(kind) for kind in kinds], evidence)
-    moved = ""
-    if named.name != _FRACTION and any(effect.term == "fraction" for effect in effects):
-        shown = [_fraction_of(side) for side in (evidence.before, evidence.after)]
-        moved = f"moves {_FRACTION} {shown[0]} -> {shown[1]} and "
-    where = f" on {main.where}" if named.kind == "memory" and main.where and main.term not in BESIDE else ""
-    sentence = f"{change_text(named.name, named.before, named.after, named.kind, evidence)}{where} {moved}{text}."
-    return Cause(*named, main.bytes, main.tokens, sentence)
+    has_arg = named.kind in ("argument", "environment")
+    parts = _parts(effects)
+    text = effects_text(parts, evidence, is_alone=is_alone and main.is_of_budget, has_arg=has_arg)
+    text = f"{_moved(named, effects, evidence)}{text}{_beside_it(named, effects, evidence)}{_left(effects, evidence)}"
+    if has_arg or parts[0].term not in UNEXPLAINED:
+        changed = _changed_text(named, evidence)
+        where = f" on {main.where}" if named.kind == "memory" and main.where and main.term not in BESIDE else ""
+        is_told_apart = parts[0].term in UNEXPLAINED or (parts[0].seconds is not None and not evidence.both_ready)
+        text = f"{changed}{where}{':' if is_told_apart else ''} {text}"
+    together = tuple(other.name for other in named.others)
+    return Cause(*named[:4], main.bytes, main.tokens, f"{text}.", main.is_of_budget, together)
 
 
-def _name(effect: Effect, evidence: Evidence) -> _Named:
-    """Name an effect by the argument that acts on it, by the release, or by itself."""
-    if effect.term == "fraction":
-        return _fraction(evidence)
-    arg = _acting(_OWN_ARGS.get(effect.term, (effect.term,)), evidence.args, evidence)
-    if arg is not None:
-        return _Named(_kind(arg), arg.name, arg.before, arg.after)
-    if effect.seconds is None and effect.term != "free_at_init" and not evidence.may_be_one_release:
-        return _release(evidence)
-    kind: CauseKind = "time" if effect.seconds is not None else "memory"
-    return _Named(kind, TITLES.get(effect.term, effect.term), effect.before, effect.after)
+def _changed_text(named: Named, evidence: Evidence) -> str:
+    """Write what was changed, with what else acts on the same."""
+    text = change_text(named.name, named.before, named.after, named.kind, evidence)
+    if not named.others:
+        return text
+    others = [change_text(arg.name, arg.before, arg.after, kind_of(arg), evidence) for arg in named.others]
+    return f"{text}, together with {' and '.join(others)},"
 
 
-def _acting(terms: Sequence[str], args: Sequence[ArgChange], evidence: Evidence) -> ArgChange | None:
-    """Return the argument that acts on one of the terms, the terms in their order: a typed one, and one that acts on little else."""
-    declared = list(evidence.packs.acts_on)
-
-    def rank(arg: ArgChange) -> tuple[object, ...]:
-        own = acts_on(arg.name, evidence.packs)
-        place = declared.index(arg.name) if arg.name in declared else len(declared)
-        return arg.origin == "derived", own.index(term), place, arg.name
-
-    for term in terms:
-        acting = [arg for arg in args if not arg.noise and term in acts_on(arg.name, evidence.packs)]
-        if acting:
-            return min(acting, key=rank)
-    return None
+def _parts(effects: Sequence[Effect]) -> list[Effect]:
+    """Return what a sentence says one by one: what goes missing, the budget, memory beside it, time."""
+    missing = [effect for effect in effects if effect.term in UNEXPLAINED]
+    rest = [effect for effect in effects if effect not in missing]
+    parts = []
+    while rest:
+        kind = _main(rest)
+        kind = [effect for effect in kind if (effect.bytes is None) == (kind[0].bytes is None)]
+        parts.append(_sum_of(kind))
+        rest = [effect for effect in rest if effect not in kind]
+    return [*missing, *parts]
 
 
-def _kind(arg: ArgChange) -> CauseKind:
-    return "environment" if arg.origin == "environment" else "argument"
+def _moved(named: Named, effects: Sequence[Effect], evidence: Evidence) -> str:
+    """Write what an argument acted through, where that has figures of its own."""
+    moved = []
+    if named.name != FRACTION and any(effect.term == "fraction" for effect in effects):
+        shown = [fraction_of(side) for side in (evidence.before, evidence.after)]
+        moved.append(f"moves {FRACTION} {shown[0]} -> {shown[1]} and ")
+    init = next((effect for effect in effects if effect.term == _INIT), None)
+    if init is not None and named.kind != "memory" and init.before and init.after:
+        moved.append(f"moves {TITLES[_INIT]} {init.before} -> {init.after} and ")
+    return "".join(moved)
 
 
-def _release(evidence: Evidence) -> _Named:
-    releases = [str(side.launch.releases) for side in (evidence.before, evidence.after)]
-    return _Named("release", "SGLang release", releases[0], releases[1])
+def _beside_it(named: Named, effects: Sequence[Effect], evidence: Evidence) -> str:
+    """Write what else differs in what lines say of it: NCCL where distributed init took memory, types that no argument tells."""
+    terms = {effect.term for effect in effects if named.kind == "memory" or effect.term.startswith(_INIT)}
+    told = {name: word for term in terms for name, word in _FACTS.get(term, {}).items()}
+    facts = [fact for fact in changed_facts(evidence.changes) if fact.name in told and fact.before and fact.after]
+    shown = dict.fromkeys(f"{told[fact.name]} {fact.before} -> {fact.after}" for fact in facts)
+    return f"; {', '.join(shown)}" if shown else ""
 
 
-def _fraction(evidence: Evidence) -> _Named:
-    """Name a change of the fraction: by itself, unless SGLang chose it and what it chose by was changed."""
-    own = next((arg for arg in evidence.args if arg.name == _FRACTION), None)
-    if own is not None and own.origin == "derived":
-        arg = _acting(("fraction",), [arg for arg in evidence.args if arg.origin == "typed"], evidence)
-        if arg is not None:
-            return _Named("argument", arg.name, arg.before, arg.after)
-        if not evidence.may_be_one_release:
-            return _release(evidence)
-    sides = (evidence.before, evidence.after)
-    kind: CauseKind = "argument" if all(side.sizing.fraction.in_force is not None for side in sides) else "inferred"
-    return _Named(kind, _FRACTION, _fraction_of(sides[0]), _fraction_of(sides[1]))
-
-
-def _fraction_of(side: Side) -> str:
-    fraction = side.sizing.fraction
-    if fraction.in_force is not None:
-        return flag_text(fraction.in_force)
-    return fraction_text(fraction.implied) if fraction.implied else "?"
-
-
-def _failure(evidence: Evidence, *, has_budget_effect: bool) -> Iterator[Cause]:
-    """Yield the failure of one launch as a cause where no change of the budget explains it."""
-    first, second = evidence.before, evidence.after
-    failed = second if second.diagnosis is not None else first
-    if (first.diagnosis is None) == (second.diagnosis is None) or failed.diagnosis is None:
-        return
-    diagnosis = failed.diagnosis
-    if has_budget_effect and (diagnosis.cause in _OF_THE_BUDGET or diagnosis.cause.startswith("oom_")):
-        return
-    arg = _acting(_FAILED_BY.get(diagnosis.cause, ()), evidence.args, evidence)
-    if arg is not None:
-        what = change_text(arg.name, arg.before, arg.after, _kind(arg), evidence)
-        sentence = f"{what}: {failed.name} failed, {diagnosis.sentence}."
-        yield Cause(_kind(arg), arg.name, arg.before, arg.after, None, None, sentence)
-        return
-    states = ("ready", "failed") if failed is second else ("failed", "ready")
-    sentence = f"{failed.name} failed: {diagnosis.sentence}."
-    yield Cause("failure", diagnosis.cause, states[0], states[1], None, None, sentence)
+def _left(effects: Sequence[Effect], evidence: Evidence) -> str:
+    """Write that a larger budget leaves less beside it, where a launch ran out of memory there."""
+    return ", and leaves that much less beside it" if is_out_of_memory_by(effects, evidence) else ""

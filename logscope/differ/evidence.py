@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from logscope.differ.types import ArgChange, Attribution, Change, PhaseTime, Side
 from logscope.packs import Packs
 
-BESIDE = ("graphs", "draft_memory", "distributed_init")  # effects on memory that is not the budget's
+BESIDE = ("graphs", "draft_memory", "distributed_init_beside", "pool")  # effects on memory that is not the budget's
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,11 @@ class Effect:
         """Whether it is more after than before."""
         return next((each for each in (self.seconds, self.bytes, self.tokens) if each is not None), 0.0) > 0
 
+    @property
+    def is_of_budget(self) -> bool:
+        """Whether it is an effect on the KV budget or the capacity."""
+        return self.seconds is None and self.term not in BESIDE
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -54,3 +59,8 @@ class Evidence:
         """Whether both launches may be of the same release."""
         other = self.after.launch.releases
         return self.before.launch.releases.overlaps(other.since, other.until)
+
+    @property
+    def both_ready(self) -> bool:
+        """Whether both launches became ready: only then their times as a whole compare."""
+        return all(side.launch.outcome.kind == "ready" for side in (self.before, self.after))

@@ -5,51 +5,106 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from logscope.differ.evidence import BESIDE, Effect, Evidence
-from logscope.differ.types import CauseKind
+from logscope.differ.figures import middle
+from logscope.differ.naming import FRACTION, TITLES
+from logscope.differ.types import CauseKind, Side
+from logscope.differ.unexplained import CAPACITY, MISSING, capacity_text, missing_text
 from logscope.units import count_text, gib
 from logscope.words import duration_text
 
 
 def change_text(name: str, before: str | None, after: str | None, kind: CauseKind, evidence: Evidence) -> str:
-    """Write what was changed: its name, both values, and where they were inferred from."""
+    """Write what was changed: its name, both values, and where they were inferred from or nothing tells who set them."""
     if before is None and after is None:
         return name
-    values = f"{before if before is not None else 'not set'} -> {after if after is not None else 'not set'}"
-    if kind != "inferred":
-        return f"{name} {values}"
-    sides = (evidence.before, evidence.after)
-    unknown = [side.name for side in sides if side.sizing.fraction.in_force is None]
-    return f"{name} {values} (inferred from the pool: no server_args in {' and '.join(unknown)})"
+    values = " -> ".join("not set" if value in (None, "None") else str(value) for value in (before, after))
+    if kind == "release":
+        return f"{name} ({before}) -> ({after})"
+    if kind == "inferred":
+        unknown = [side.name for side in _sides(evidence) if side.sizing.fraction.in_force is None]
+        return f"{name} {values} (inferred from the pool: no server_args in {' and '.join(unknown)})"
+    if name == FRACTION and not _is_typed_or_derived(evidence):
+        return f"{name} {values} (in force; typed or chosen by SGLang is not in the log)"
+    return f"{name} {values}"
 
 
-def effects_text(effects: Sequence[Effect], evidence: Evidence) -> str:
-    """Write what came of it, in GiB, tokens and time: "takes 2.00 GiB .., and makes the launch 20 s slower"."""
-    return ", and ".join(_effect_text(effect, evidence) for effect in effects)
+def _sides(evidence: Evidence) -> tuple[Side, Side]:
+    return evidence.before, evidence.after
 
 
-def _effect_text(effect: Effect, evidence: Evidence) -> str:
+def _is_typed_or_derived(evidence: Evidence) -> bool:
+    own = next((arg for arg in evidence.args if arg.name == FRACTION), None)
+    return own is not None and own.origin is not None
+
+
+def effects_text(effects: Sequence[Effect], evidence: Evidence, *, is_alone: bool, has_arg: bool) -> str:
+    """Write what came of it, in GiB, tokens and time: "takes 2.00 GiB .., and makes the launch 20 s slower".
+
+    Args:
+        is_alone: nothing else changed the budget, so that its change is said here.
+        has_arg: an argument is named as what made it.
+    """
+    return ", and ".join(_effect_text(effect, evidence, is_alone, has_arg) for effect in effects)
+
+
+def _effect_text(effect: Effect, evidence: Evidence, is_alone: bool, has_arg: bool) -> str:
     if effect.seconds is not None:
-        return f"makes the launch {duration_text(abs(effect.seconds))} {'slower' if effect.seconds > 0 else 'faster'}"
-    everyone = "every rank" if len(evidence.after.launch.ranks) > 1 else "the rank"
+        title = f"{TITLES.get(effect.term, effect.term)} is " if has_arg and not evidence.both_ready else ""
+        return f"{title}{_time_text(effect.seconds, evidence)}"
+    if effect.term == MISSING:
+        return missing_text(effect, evidence) + _figures(effect, evidence, is_alone)
+    if effect.term == CAPACITY:
+        return capacity_text(effect, has_arg=has_arg)
+    everyone = "every rank" if max(len(side.launch.ranks) for side in _sides(evidence)) > 1 else "the rank"
     if effect.bytes is None:
-        return f"changes the capacity by {_signed(effect.tokens or 0)} tokens"
+        verb = "raises" if (effect.tokens or 0) > 0 else "lowers"
+        return f"{verb} the capacity by {count_text(abs(round(effect.tokens or 0)))} tokens{_cells(effect, evidence)}"
     amount = f"{gib(abs(effect.bytes))} GiB"
+    if effect.term == "pool":
+        return f"takes {amount} {'more' if effect.bytes > 0 else 'less'} of {effect.where or everyone} for the capped KV cache"
     if effect.term in BESIDE:
         whose = effect.where or everyone
         return f"takes {amount} {'more' if effect.bytes > 0 else 'less'} of {whose}'s memory beside the KV cache"
     verb = "takes" if effect.bytes < 0 else "gives"
-    return f"{verb} {amount} {'from' if effect.bytes < 0 else 'to'} the KV budget of {everyone}{_budgets(effect, evidence)}"
+    text = f"{verb} {amount} {'from' if effect.bytes < 0 else 'to'} the KV budget of {everyone}"
+    capped = [side for side in _sides(evidence) if side.sizing.bound_by == "max_total_tokens"]
+    if capped and effect.tokens == 0:
+        where = f"in {capped[0].name} " if len(capped) == 1 else ""
+        return f"{text}; {where}the cap of tokens, not this, sets the capacity"
+    return text + _figures(effect, evidence, is_alone)
 
 
-def _budgets(effect: Effect, evidence: Evidence) -> str:
-    """Write the budgets of both launches, and what the effect is worth in tokens where both have a pool."""
-    budget = evidence.budget
-    parts = []
-    if budget.before is not None and budget.after is not None:
-        parts.append(f"{gib(budget.before)} -> {gib(budget.after)} GiB")
-    if effect.tokens is not None and budget.tokens_before and budget.tokens_after:
+def _time_text(seconds: float, evidence: Evidence) -> str:
+    if not evidence.both_ready:
+        return f"{duration_text(abs(seconds))} {'longer' if seconds > 0 else 'shorter'}"
+    return f"makes the launch {duration_text(abs(seconds))} {'slower' if seconds > 0 else 'faster'}"
+
+
+def _cells(effect: Effect, evidence: Evidence) -> str:
+    """Write the bytes per token of both launches, or that the draft is charged in them, where that changed the capacity."""
+    if effect.term == "draft_cell":
+        return " (the draft's layers, charged in bytes per token)"
+    cells = [side.sizing.cell for side in _sides(evidence)]
+    if effect.term != "cell" or cells[0] is None or cells[1] is None:
+        return ""
+    shown = [count_text(round(middle(cell.size))) for cell in cells if cell is not None]
+    return f" (about {shown[0]} -> {shown[1]} bytes per token)"
+
+
+def _figures(effect: Effect, evidence: Evidence, is_alone: bool) -> str:
+    """Write the budgets of both launches where nothing else changed them, and what the effect is worth in tokens."""
+    parts = [_budget_text(evidence)] if is_alone else []
+    if effect.tokens is not None and evidence.budget.tokens_before and evidence.budget.tokens_after:
         parts.append(f"{_signed(effect.tokens)} tokens")
-    return f" ({'; '.join(parts)})" if parts else ""
+    return f" ({'; '.join(part for part in parts if part)})" if any(parts) else ""
+
+
+def _budget_text(evidence: Evidence) -> str:
+    budget = evidence.budget
+    if budget.before is None or budget.after is None:
+        return ""
+    before, after = gib(budget.before), gib(budget.after)
+    return f"{before} -> {after} GiB" if before != after else ""
 
 
 def _signed(amount: float) -> str:

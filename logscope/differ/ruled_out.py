@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from logscope.differ.arguments import acts_on
+from logscope.differ.arguments import acts_on, are_one_setting
 from logscope.differ.attribution import budget_step
 from logscope.differ.effects import amount_of, rows_beside
 from logscope.differ.evidence import Evidence
@@ -12,11 +12,12 @@ from logscope.differ.types import ArgChange, Cause, RuledOut
 
 _IN_TOKENS = ("cell", "page", "limits")
 _OF_TIME = ("load_time", "graph_time")
+_LARGE = ("weights", "cell", "graphs", "draft")  # what two arguments can move by much, in opposite directions
 
 
 def find_ruled_out(evidence: Evidence, causes: Sequence[Cause]) -> list[RuledOut]:
     """Return what differs, is suspected, and measurably has no effect on memory; nothing that goes with what is blamed."""
-    blamed = {cause.name for cause in causes}
+    blamed = {name for cause in causes for name in cause.names}
     covered = [set(acts_on(name, evidence.packs)) for name in blamed]
     found: dict[str, RuledOut] = {}
     for arg in evidence.args:
@@ -24,6 +25,8 @@ def find_ruled_out(evidence: Evidence, causes: Sequence[Cause]) -> list[RuledOut
         if arg.noise or arg.name in blamed or not terms or any(set(terms) <= each for each in covered):
             continue
         amounts = [_measured(term, evidence) for term in terms if term not in _OF_TIME]
+        if any(_may_cancel(arg, other, evidence) for other in evidence.args):
+            continue
         known = [amount for amount in amounts if amount is not None]
         if known and len(known) == len(amounts):
             name = _custom_all_reduce(arg, evidence) or arg.name
@@ -31,10 +34,19 @@ def find_ruled_out(evidence: Evidence, causes: Sequence[Cause]) -> list[RuledOut
     return list(found.values())
 
 
+def _may_cancel(arg: ArgChange, other: ArgChange, evidence: Evidence) -> bool:
+    """Return whether what one argument took may be what another one gave, so that nothing is seen of either."""
+    if other is arg or other.noise or are_one_setting(arg, other, evidence.packs):
+        return False
+    shared = set(acts_on(arg.name, evidence.packs)) & set(acts_on(other.name, evidence.packs))
+    return bool(shared & set(_LARGE))
+
+
 def _measured(term: str, evidence: Evidence) -> float | None:
     """Return by how many bytes a term differs, within print resolution; None where it is more, or the logs do not tell."""
     if term in ("graphs", "distributed_init"):
-        rows = [row for row in rows_beside(evidence, term) if row.verdict != "unknown"]
+        lines = rows_beside(evidence, "distributed_init_beside" if term == "distributed_init" else term)
+        rows = [row for row in lines if row.verdict != "unknown"]
         if rows:
             return (
                 None
@@ -54,6 +66,8 @@ def _measured(term: str, evidence: Evidence) -> float | None:
 def _custom_all_reduce(arg: ArgChange, evidence: Evidence) -> str | None:
     if "CUSTOM_A" not in arg.name.upper():
         return None
-    where = evidence.after.name if arg.after is not None else evidence.before.name
-    how = "forced by environment" if arg.origin == "environment" else "by its flag"
-    return f"custom all-reduce ({how} in {where})"
+    if arg.origin == "environment":
+        where = evidence.after.name if arg.after is not None else evidence.before.name
+        return f"custom all-reduce (forced by environment in {where})"
+    where = evidence.after.name if arg.after == "True" else evidence.before.name
+    return f"custom all-reduce (switched off by its flag in {where})"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from logscope.differ.align import KEY, align, spread_of
+from logscope.differ.ranks import in_order
 from logscope.differ.types import Change, Divergence, Verdict
 from logscope.model import Launch, Pos
 from logscope.packs import Packs, Pattern
@@ -44,7 +45,16 @@ def compare_steps(
     patterns = {pattern.id: pattern for pattern in packs.patterns}
     judge = _Judge(shown[0], shown[1], patterns, packs, tolerance, spread, len(baselines), token_step)
     changes = [judge.change({str(key): row[key] for key in row}) for row in joined.to_dict("records")]
-    return sorted(changes, key=lambda change: change.order), notes
+    return _on_a_timeline(changes), notes
+
+
+def _on_a_timeline(changes: Sequence[Change]) -> list[Change]:
+    """Sort changes by when the first rank gets to the step: the nodes of a launch stand one after the other in its events."""
+    earliest: dict[object, int] = {}
+    for change in changes:
+        step = step_of(change)
+        earliest[step] = min(change.order, earliest.get(step, change.order))
+    return sorted(changes, key=lambda change: (earliest[step_of(change)], change.order))
 
 
 def _spread(baselines: Sequence[Launch], packs: Packs) -> Mapping[tuple[object, ...], tuple[float, float]]:
@@ -196,13 +206,26 @@ def _can_print(pattern: Pattern, launch: Launch) -> bool:
 
 
 def first_divergence(changes: Sequence[Change]) -> Divergence | None:
-    """Return the first step, in the order of the first launch, at which memory or tokens part or one launch is not any more."""
-    for change in _candidates(changes):
-        return Divergence(change.phase, change.event, change.rank, change.before, change.after, change.unit)
-    return None
+    """Return the first step, in the order of the first launch, at which memory or tokens part or one launch is not any more.
 
-
-def _candidates(changes: Sequence[Change]) -> Iterator[Change]:
+    Of its ranks the values are those of the one that changed most.
+    """
     parted = [change for change in changes if change.is_worth_showing]
-    of_memory = [c for c in parted if c.unit in ("bytes", "tokens")]
-    yield from of_memory or [c for c in parted if c.unit == "s"]
+    candidates = [c for c in parted if c.unit in ("bytes", "tokens")] or [c for c in parted if c.unit == "s"]
+    if not candidates:
+        return None
+    first = step_of(candidates[0])
+    own = [change for change in candidates if step_of(change) == first]
+    by_rank = {change.rank: change for change in own}
+    ranks = in_order(by_rank)
+    worst = max((by_rank[rank] for rank in ranks), key=lambda change: abs(change.delta or 0.0), default=own[0])
+    everyone = in_order(change.rank for change in changes if step_of(change) == first)
+    return Divergence(
+        worst.worker, worst.phase, worst.event, worst.role, worst.field,
+        worst.rank, tuple(ranks), len(everyone), worst.before, worst.after, worst.unit, worst.reason,
+    )  # fmt: skip
+
+
+def step_of(change: Change) -> tuple[str | None, str, str, str, str]:
+    """Return which step it is, whichever rank says it."""
+    return change.worker, change.phase, change.event, change.role, change.field

@@ -56,19 +56,26 @@ class ArgChange:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A part of the change of the budget, in bytes on each rank, and what it is worth in tokens (None: no cell size known)."""
+    """A part of the change of the budget, in bytes on each rank, and what it is worth in tokens (None: no cell size known).
+
+    ``before`` and ``after`` are the amounts behind it, in bytes; None where they are not told or printed by lines of their own.
+    """
 
     term: str
     bytes: float
     tokens: float | None
     step: float
+    before: float | None = None
+    after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
     """The change of the KV budget, split into terms that add up with the residual; bytes on each rank and tokens.
 
-    ``before`` and ``after`` are the budgets, None where a launch does not tell it; then there are no terms.
+    ``before`` and ``after`` are the budgets, None where a launch does not tell it; then there are no terms. ``missing`` is the residual
+    as a term: how much less than free memory and fraction give the pools have in each launch. ``named_between`` is what lines call the
+    memory that went between the weights and the pools, empty where they do not.
     """
 
     before: float | None
@@ -78,6 +85,8 @@ class Attribution:
     tokens_before: float | None
     tokens_after: float | None
     residual_tokens: float | None
+    missing: Term | None = None
+    named_between: str = ""
 
     @property
     def change(self) -> float | None:
@@ -96,7 +105,11 @@ class PhaseTime:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why the launches differ: what was changed, and what that explains (after - before); ``sentence`` says it."""
+    """Why the launches differ: what was changed, and what that explains (after - before); ``sentence`` says it.
+
+    ``is_of_budget``: it acts on the KV budget or the capacity, not on memory beside it or on time. ``together_with`` are arguments that
+    act on the same: the logs do not tell their parts from this one's.
+    """
 
     kind: CauseKind
     name: str
@@ -105,6 +118,13 @@ class Cause:
     explains_bytes: float | None
     explains_tokens: float | None
     sentence: str
+    is_of_budget: bool = False
+    together_with: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that is blamed."""
+        return (self.name, *self.together_with)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +138,22 @@ class RuledOut:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first step at which the launches part."""
+    """The first step at which the launches part. The values are of ``rank``; ``ranks`` are all that part there, and
+    ``of`` says how many have the step.
+    """
 
+    worker: str | None
     phase: str
     event: str
+    role: str
+    field: str
     rank: str
+    ranks: tuple[str, ...]
+    of: int
     before: float | str | None
     after: float | str | None
     unit: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

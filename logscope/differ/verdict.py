@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from logscope.differ.ranks import in_order, ranks_phrase
+from logscope.differ.steps import step_of
 from logscope.differ.types import Attribution, Cause, Change, RuledOut, Side
 from logscope.units import count_text, gib
 from logscope.words import clip
 
 MOST_CAUSES = 3
+_MANIFOLD = 10
+_LEAST_SHARE = 0.0005  # less is 0.0 %
 
 
 def verdict_lines(
@@ -25,14 +29,53 @@ def verdict_lines(
         yield f"No change beyond print resolution: {before.name} and {after.name} {_both(before, after, budget)}."
         yield from (f"No effect: {_ruled_out_text(each)}." for each in ruled_out)
         return
-    yield _outcomes(before, after, budget)
+    yield _outcomes(before, after, budget) + _budgets(budget, causes)
+    yield from (_contradiction(side) for side in (before, after) if side.sizing.contradictions)
     for index, cause in enumerate(causes[:MOST_CAUSES]):
         lead = "Cause" if index == 0 and _has_consequence(before, after, budget) else "Also" if index else "Difference"
         yield f"{lead}: {cause.sentence}"
-    if not causes:
-        yield f"No cause found: {len(changed)} step{'s' if len(changed) > 1 else ''} differ{'' if len(changed) > 1 else 's'}, see below."
+    if not causes and _fail_apart(before, after):
+        yield "Each failed for a reason of its own; what the earlier failure did not reach is not compared."
+    elif not causes and not any(change.verdict == "changed" for change in changed):
+        steps, silent = _steps(changed, changes, "is", "are"), _unreached(changed, before, after)
+        yield f"No difference as far as both logs go: {steps} not reached by {silent}."
+    elif not causes and not any(change.unit for change in changed):
+        yield "No difference in memory or time beyond print resolution; what the lines say in words differs, see below."
+    elif not causes:
+        yield f"No cause found: {_steps(changed, changes, 'differs', 'differ')}, see below."
     for each in ruled_out:
         yield f"Not the cause: {_ruled_out_text(each)}."
+
+
+def _unreached(changed: Sequence[Change], before: Side, after: Side) -> str:
+    """Name the launch that did not reach steps."""
+    silent = [
+        side.name
+        for side, lacks in ((before, "before"), (after, "after"))
+        if any(c.reason.endswith(lacks) for c in changed)
+    ]
+    return silent[0] if len(silent) == 1 else "one of them"
+
+
+def _fail_apart(before: Side, after: Side) -> bool:
+    """Return whether both failed, and not for the same root cause."""
+    both = before.diagnosis, after.diagnosis
+    return both[0] is not None and both[1] is not None and both[0].cause != both[1].cause
+
+
+def _steps(changed: Sequence[Change], changes: Sequence[Change], one: str, many: str) -> str:
+    """Count steps, each once however many ranks say it, and say on which ranks: "2 steps on all 8 ranks differ"."""
+    count = len({step_of(change) for change in changed})
+    where = ranks_phrase((change.rank for change in changed), len(in_order(change.rank for change in changes)))
+    return f"{count} step{'s' if count > 1 else ''}{f' on {where}' if where else ''} {many if count > 1 else one}"
+
+
+def _budgets(budget: Attribution, causes: Sequence[Cause]) -> str:
+    """Write the budgets of both launches, where several causes have a part in their difference."""
+    if budget.before is None or budget.after is None or sum(cause.is_of_budget for cause in causes) < 2:
+        return ""
+    before, after = gib(budget.before), gib(budget.after)
+    return "" if before == after else f" KV budget per rank: {before} -> {after} GiB."
 
 
 def _ruled_out_text(each: RuledOut) -> str:
@@ -56,19 +99,34 @@ def _both(before: Side, after: Side, budget: Attribution) -> str:
 def _outcomes(before: Side, after: Side, budget: Attribution) -> str:
     first, second = budget.tokens_before, budget.tokens_after
     share = ""
-    if first and second and first != second and abs(second - first) > 1:
-        share = f" ({(second - first) / first:+.1%})"
-    return f"{before.name} {_state(before, first)}; {after.name} {_state(after, second)}{share}."
+    if first and second and abs(second / first - 1) >= _LEAST_SHARE:
+        share = f" ({_share(first, second)})"
+    return f"{before.name} {_state(before, first)}; {after.name} {_state(after, second, share)}."
 
 
-def _state(side: Side, tokens: float | None) -> str:
+def _share(first: float, second: float) -> str:
+    """Write how much more or less it is: "+12.3%", and from tenfold on "62 times as many"."""
+    return f"{second / first:,.0f} times as many" if second / first >= _MANIFOLD else f"{second / first - 1:+.1%}"
+
+
+def _contradiction(side: Side) -> str:
+    """Say that lines of a launch cannot all be true, and that no budget rests on them."""
+    found = side.sizing.contradictions[0]
+    lines = ", ".join(str(pos.line) for pos in found.places)
+    which = f"line{'s' if len(found.places) > 1 else ''} {lines}"
+    return f"{side.name} contradicts itself: {found.sentence} ({which}); its KV budget is not compared."
+
+
+def _state(side: Side, tokens: float | None, share: str = "") -> str:
     launch = side.launch
-    capacity = f" with {count_text(tokens)} tokens of KV cache" if tokens else ""
+    capacity = f" with {count_text(tokens)} tokens of KV cache{share}" if tokens else ""
     if launch.outcome.kind == "ready":
         died = ", and died later" if launch.ended is not None and launch.ended.kind == "failed" else ""
         return f"is ready{capacity}{died}"
     if side.diagnosis is not None:
         return f"failed{capacity}: {clip(side.diagnosis.sentence.partition(': ')[0], 160)}"
+    if launch.outcome.kind == "cut" and not launch.has_start:
+        return f"shows only a part of its launch{capacity.replace(' with', ',', 1)}"
     if launch.outcome.kind == "cut":
-        return f"is a part of a log{capacity}"
-    return f"is neither ready nor failed{capacity}"
+        return f"is cut before it was ready{capacity.replace(' with', ', with', 1)}"
+    return f"is neither ready nor failed when its log ends{capacity.replace(' with', ', with', 1)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from logscope.causes import Diagnosis, diagnose
-from logscope.explainer import capacity, fractions, hints, memory, ranks, times
+from logscope.explainer import capacity, claims, fractions, hints, memory, no_fraction, ranks, times, what_if
 from logscope.explainer._subject import Subject
 from logscope.explainer._types import FINDING_IDS, Explanation, Offer, Question, Term
 from logscope.explainer.budget_terms import budget_terms, offers
@@ -22,20 +22,25 @@ _LEVELS = {"error": 0, "warning": 1, "note": 2}
 
 
 def explain_launches(launches: Sequence[Launch], packs: Packs, question: Question) -> list[Explanation]:
-    """Explain each launch; what only several launches of one log tell is said in the last of them."""
-    found = [explain_launch(launch, packs, question) for launch in launches]
-    return found if len(found) < 2 else [*found[:-1], _with_window(found)]
+    """Explain each launch; what earlier launches of the same log tell of it is used."""
+    found: list[Explanation] = []
+    for launch in launches:
+        tried = [each for each in found if no_fraction.is_again(each.launch, launch, packs)]
+        found.append(explain_launch(launch, packs, question, tried))
+    return found
 
 
-def explain_launch(launch: Launch, packs: Packs, question: Question) -> Explanation:
-    """Explain one launch."""
-    own = size_up(launch)
+def explain_launch(launch: Launch, packs: Packs, question: Question, tried: Sequence[Explanation] = ()) -> Explanation:
+    """Explain one launch; ``tried`` are earlier ones of the same arguments, but for the fraction."""
+    own = _with_tried(size_up(launch), tried, is_told=question.source is not None)
     hint = hint_for(question.source, launch, own) if question.source else None
     sizing = with_hint(own, hint)
     diagnosis = diagnose(launch, packs, sizing)
     subject = Subject(launch, packs, sizing, diagnosis, ledger_of(launch, packs), question, hint)
     findings = tuple(sorted(_findings(subject), key=lambda finding: _LEVELS[finding.level]))
-    suggested = _suggested(launch, sizing, diagnosis)
+    none_works = any(finding.id == no_fraction.ID for finding in findings)
+    direction = diagnosis.direction if diagnosis and not none_works else None
+    suggested = _suggested(launch, sizing, diagnosis) if direction else None
     verdict = verdict_of(subject, findings)
     return Explanation(
         launch=launch,
@@ -43,15 +48,24 @@ def explain_launch(launch: Launch, packs: Packs, question: Question) -> Explanat
         sizing=sizing,
         diagnosis=diagnosis,
         verdict=verdict,
-        direction=diagnosis.direction if diagnosis else None,
+        direction=direction,
         suggested=suggested,
         budget=tuple(budget_terms(sizing)),
-        offers=_offers(launch, sizing, suggested, diagnosis),
+        offers=_offers(launch, sizing, suggested, diagnosis, none_works=none_works),
         answers=tuple(answers_to(subject)),
         findings=findings,
         ledger=tuple(subject.ledger),
         judged=_is_judged(launch, sizing, diagnosis),
     )
+
+
+def _with_tried(own: Sizing, tried: Sequence[Explanation], *, is_told: bool) -> Sizing:
+    """Add what earlier tries tell: a fraction that is too high, and bytes per token unless somebody else is to tell them."""
+    own = replace(own, run_out=no_fraction.run_out_of(tried))
+    cells = [each.sizing.cell for each in tried if each.sizing.cell is not None]
+    if own.cell is not None or is_told or not cells or own.contradictions:
+        return own
+    return replace(own, cell=replace(cells[-1], source="other launch"))
 
 
 def _suggested(launch: Launch, sizing: Sizing, diagnosis: Diagnosis | None) -> float | None:
@@ -61,11 +75,13 @@ def _suggested(launch: Launch, sizing: Sizing, diagnosis: Diagnosis | None) -> f
     return suggested_fraction(launch, sizing) if diagnosis.direction == "raise" else diagnosis.fraction
 
 
-def _offers(launch: Launch, sizing: Sizing, suggested: float | None, diagnosis: Diagnosis | None) -> tuple[Offer, ...]:
-    """Return other fractions with what they give; none where the fraction is not what decides."""
+def _offers(
+    launch: Launch, sizing: Sizing, suggested: float | None, diagnosis: Diagnosis | None, *, none_works: bool
+) -> tuple[Offer, ...]:
+    """Return other fractions with what they give; none where the fraction is not what decides, or no other one helps."""
     direction = diagnosis.direction if diagnosis else None
-    is_other = diagnosis is not None and diagnosis.cause not in fractions.OUT_OF_MEMORY_AFTER_POOL
-    if direction is None and (is_other or sizing.bound_by == "max_total_tokens"):
+    is_other = diagnosis is not None and diagnosis.cause not in no_fraction.OUT_OF_MEMORY_AFTER_POOL
+    if none_works or (direction is None and (is_other or sizing.bound_by == "max_total_tokens")):
         return ()
     return tuple(offers(launch, sizing, suggested, direction))
 
@@ -73,43 +89,13 @@ def _offers(launch: Launch, sizing: Sizing, suggested: float | None, diagnosis: 
 def _findings(subject: Subject) -> Iterator[Finding]:
     if subject.diagnosis is not None:
         yield from subject.diagnosis.findings
-    for part in (fractions, hints, capacity, ranks, times, memory):
+    for part in (claims, fractions, no_fraction, hints, what_if, capacity, ranks, times, memory):
         yield from part.find(subject)
 
 
 def _is_judged(launch: Launch, sizing: Sizing, diagnosis: Diagnosis | None) -> bool:
     """Return whether the log was enough: an outcome, or at least a figure of the KV cache."""
     return launch.outcome.kind in ("ready", "failed", "hung") or diagnosis is not None or sizing.tokens is not None
-
-
-def _is_too_high(each: Explanation) -> bool:
-    is_oom = each.diagnosis is not None and each.diagnosis.cause in fractions.OUT_OF_MEMORY_AFTER_POOL
-    return each.direction == "lower" or is_oom
-
-
-def _with_window(found: Sequence[Explanation]) -> Explanation:
-    """Add to the last launch that no fraction works, where one launch had too little for the weights and another ran out after."""
-    needed = [e.sizing.fraction.minimum.low for e in found if e.direction == "raise" and e.sizing.fraction.minimum]
-    too_much = [value for e in found if _is_too_high(e) and (value := e.sizing.fraction.in_force)]
-    last = found[-1]
-    if not needed or not too_much or max(needed) < min(too_much) - 0.01:
-        return last
-    if any(finding.id == "no_workable_fraction" for finding in last.findings):
-        return last
-    sentence = (
-        f"No workable mem_fraction_static: {min(too_much):.4g} runs out of memory after the pool, and more than "
-        f"{max(needed):.3f} is needed for the weights."
-    )
-    remedy = "More tensor parallelism, a smaller or quantized model, an fp8 KV cache, or no draft model."
-    finding = Finding("no_workable_fraction", "error", sentence, (), remedy)
-    verdict = last.verdict.removesuffix(last.diagnosis.remedy).rstrip() if last.diagnosis else last.verdict
-    return replace(
-        last,
-        findings=(finding, *last.findings),
-        verdict=f"{verdict} {sentence} {remedy}",
-        suggested=None,
-        offers=tuple(offer for offer in last.offers if offer.why != "suggested"),
-    )
 
 
 __all__ = [

@@ -18,9 +18,9 @@ FINDING_IDS = (
     "bound_by_mamba", "bound_by_max_total_tokens", "claim_confirmed", "claim_open", "claim_refuted", "consequences",
     "context_exceeds_capacity", "debug_profile", "distributed_init_bounded", "foreign_process", "fraction_adjusted",
     "fraction_contradicted", "fraction_not_in_force", "fragmentation", "hint_not_needed", "hint_on_trust", "hint_refused",
-    "host_memory_total", "idle_memory", "limiting_rank", "lines_contradict", "no_workable_fraction", "not_judged", "ranks_behind",
-    "ranks_not_in_log", "requests_that_fit", "sglang_hint", "slow_phase", "speculation_cost", "unexplained_memory",
-    "unknown_wording",
+    "host_memory_total", "idle_memory", "limiting_rank", "lines_contradict", "memory_rises", "no_workable_fraction", "not_judged",
+    "ranks_behind", "ranks_not_in_log", "requests_that_fit", "runs_out_above", "sglang_hint", "slow_phase", "speculation_cost",
+    "unexplained_memory", "unknown_wording", "what_if_open", "what_if_runs_out",
 )  # fmt: skip
 
 
@@ -52,12 +52,16 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Something to set: the flags as typed, what they give, and why they are listed. ``is_now``: what is in force already."""
+    """Something to set: the flags as typed, what they give, and why they are listed. ``is_now``: what ran already.
+
+    ``is_together``: it is all what-ifs at once, which stand alone before it.
+    """
 
     flags: str
     grant: Grant
     why: str
     is_now: bool = False
+    is_together: bool = False
 
 
 @dataclass(frozen=True, slots=True)

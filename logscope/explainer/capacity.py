@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from logscope.amounts import flag_text, gib_text, tokens_text
 from logscope.budget import Interval, exact, requests_that_fit
 from logscope.explainer._subject import Subject
-from logscope.model import Finding
-from logscope.server_args import arg_number
-from logscope.sizing import KV_CACHE, STATES, WhatIf, fraction_used, grant_for
+from logscope.ledger import LedgerRow
+from logscope.model import Finding, Pos
+from logscope.server_args import arg_count, arg_number
+from logscope.sizing import KV_CACHE, STATES, Sizing, WhatIf, fraction_used, grant_for, worth
 from logscope.units import GIB, Quantity, count_text, gib
 
 ORDINARY_SKEW = 0.3 * GIB  # ranks differ by this much for contexts and communicators alone
@@ -29,17 +31,10 @@ def find(subject: Subject) -> Iterator[Finding]:
         yield Finding("not_judged", "note", f"{note[0].upper()}{note[1:]}.")
 
 
-def tokens_for(subject: Subject, amount: Interval) -> Interval | None:
-    """Return how many tokens an amount of memory is worth."""
-    cell = subject.sizing.cell
-    if cell is None or cell.charged.low <= 0 or amount.low < 0:
-        return None
-    return Interval(amount.low // cell.charged.high, amount.high // cell.charged.low)
-
-
 def _limiting_rank(subject: Subject) -> Iterator[Finding]:
     sizing = subject.sizing
-    known = [each for each in sizing.ranks if each.avail is not None]
+    replica = _replica_of(subject)
+    known = [each for each in sizing.ranks if each.avail is not None and (replica is None or each.rank.dp == replica)]
     others = [each.avail for each in known if each.rank not in sizing.limiting and each.avail is not None]
     own = subject.limiting
     if not others or own is None or own.avail is None:
@@ -48,14 +43,24 @@ def _limiting_rank(subject: Subject) -> Iterator[Finding]:
     apart = following.amount - own.avail.amount
     if apart.low <= 0:
         return
-    cost = tokens_for(subject, exact((apart.low + apart.high) / 2))
-    price = f": that costs every rank about {count_text(round(cost.low, -3) or cost.low)} tokens" if cost else ""
+    cost = worth(subject.launch, sizing, exact((apart.low + apart.high) / 2))
+    whose = " of its replica" if replica is not None else ""
+    price = f": that costs every rank{whose} about {count_text(round(cost.low, -3) or cost.low)} tokens" if cost else ""
+    verb = "has" if len(sizing.limiting) == 1 else "have"
     sentence = (
-        f"{subject.names(sizing.limiting)} has the least memory for the KV cache, {gib_text(own.avail.amount)} GiB, "
+        f"{subject.names(sizing.limiting)} {verb} the least memory for the KV cache, {gib_text(own.avail.amount)} GiB, "
         f"{gib_text(apart)} GiB less than the next{price}. {_why_less(subject)}"
     )
     ordinary = apart.high <= ORDINARY_SKEW
     yield Finding("limiting_rank", "note" if ordinary else "warning", sentence.strip(), (own.avail.pos, following.pos))
+
+
+def _replica_of(subject: Subject) -> int | None:
+    """Return the replica of the limiting rank, where DP is replicas of the model: each sizes its pool by its own ranks alone."""
+    values = subject.launch.args.values
+    if arg_count(values, "dp_size") < 2 or values.get("enable_dp_attention") is True or not subject.sizing.limiting:
+        return None
+    return subject.sizing.limiting[0].dp
 
 
 def _why_less(subject: Subject) -> str:
@@ -64,11 +69,12 @@ def _why_less(subject: Subject) -> str:
     totals = [each.total.amount for each in subject.sizing.ranks if each.total is not None]
     if own is None or own.total is None or not totals:
         return ""
-    behind = max(total.low for total in totals) - own.total.amount.high
-    if behind > ORDINARY_SKEW:
-        return (
-            f"It had {gib(behind)} GiB less before the weights already: another process on its GPU, or a smaller card."
-        )
+    behind = max(totals, key=lambda total: total.low) - own.total.amount
+    if behind.low > ORDINARY_SKEW:
+        less = gib_text(behind)
+        return f"It had {less} GiB less before the weights already: another process on its GPU, or a smaller card."
+    if len({each.rank.pp for each in subject.sizing.ranks}) > 1:
+        return "It was level before the weights: its pipeline stage holds more of them."
     return "It was level before the weights: its share of the weights is larger (embeddings, replicated modules)."
 
 
@@ -110,13 +116,22 @@ def _context(subject: Subject) -> Iterator[Finding]:
             "warning",
             sentence,
             places,
-            f"--context-length {count} or less, or more memory.",
+            f"Set --context-length {count} or less, or give the KV cache more memory.",
         )
         return
-    fit = requests_that_fit(count, int(context))
+    fit, most = requests_that_fit(count, int(context)), _most_running(subject)
     what = "request of the full context length fits" if fit == 1 else "requests of the full context length fit"
-    sentence = f"{count_text(fit)} {what} at once ({count_text(int(context))} tokens each)."
+    bound = f"; max_running_requests lets {count_text(most)} run" if most is not None and most < fit else ""
+    each = " on each replica" if arg_count(subject.launch.args.values, "dp_size") > 1 else ""
+    sentence = f"{count_text(fit)} {what} at once{each} ({count_text(int(context))} tokens each){bound}."
     yield Finding("requests_that_fit", "note", sentence, places)
+
+
+def _most_running(subject: Subject) -> int | None:
+    """Return how many requests may run at once, as a line prints it, else as the arguments say."""
+    said = [q.value for event in subject.launch.events if (q := event.quantity("max_running_requests")) is not None]
+    most = min(said) if said else arg_number(subject.launch.args.values, "max_running_requests")
+    return int(most) if most is not None and most > 0 else None
 
 
 def _idle(subject: Subject) -> Iterator[Finding]:
@@ -128,33 +143,69 @@ def _idle(subject: Subject) -> Iterator[Finding]:
     if sizing.bound_by != "fraction" or least.amount.low < MUCH_IDLE * sizing.total.amount.low:
         return
     step = exact(sizing.total.amount.low / 100)
-    worth = tokens_for(subject, step)
-    buys = f" = {tokens_text(worth)} tokens" if worth else ""
+    more = worth(launch, sizing, step)
+    buys = f" = {tokens_text(more)} tokens" if more else ""
     now = fraction_used(sizing)
+    lead = "" if all(each.amount.meets(least.amount) for each in last) else "At least "
     sentence = (
-        f"{gib_text(least.amount)} GiB{subject.per_rank} are free when all stands; what activations take under load is not in this log. "
-        f"Each 0.01 of mem_fraction_static (now {flag_text(now or 0)}) is {gib_text(step)} GiB{buys}."
+        f"{lead}{gib_text(least.amount)} GiB{subject.per_rank} are still free when the server is ready; what requests take of it is not in "
+        f"this log. Each 0.01 of mem_fraction_static (now {flag_text(now or 0)}) is {gib_text(step)} GiB{buys}."
     )
     yield Finding("idle_memory", "note", sentence, (least.pos,))
 
 
 def _speculation(subject: Subject) -> Iterator[Finding]:
+    """Say what the draft takes on the limiting rank, and how much of it the KV cache would have without it."""
     own = subject.limiting
     rank = own.rank if own else (subject.ledger[0].rank if subject.ledger else None)
     rows = [
         row for row in subject.ledger
-        if row.rank == rank and row.kind != "unexplained"
+        if row.rank == rank and row.kind != "unexplained" and row.bytes
         and (row.worker == "draft" or row.item == STATES[1] or "draft" in row.item)
     ]  # fmt: skip
     if not rows:
         return
-    total = Quantity(sum(row.bytes for row in rows), sum(row.resolution for row in rows))
-    amount = Interval(max(0.0, total.low), max(0.0, total.high))
-    worth = tokens_for(subject, amount)
-    price = f" = {tokens_text(worth)} tokens" if worth and worth.low > 0 else ""
-    parts = ", ".join(f"{row.item} {gib(row.bytes)}" for row in rows if row.bytes)
-    sentence = f"Speculation costs {gib_text(amount)} GiB{subject.per_rank}{price} ({parts})."
+    total = gib_text(_summed(rows))
+    parts = ", ".join(f"{row.item} {gib(row.bytes)}" for row in rows)
+    if subject.launch.outcome.kind in ("ready", "cut"):
+        sentence = f"Speculation costs {total} GiB{subject.per_rank}{_price(subject, rows)} ({parts})."
+    else:
+        sentence = f"Speculation had taken {total} GiB{subject.per_rank} when this log ends, and was not all there yet ({parts})."
     yield Finding("speculation_cost", "note", sentence, tuple(dict.fromkeys(row.end for row in rows)))
+
+
+def _price(subject: Subject, rows: Sequence[LedgerRow]) -> str:
+    """Say what of the draft's memory the budget of the KV cache pays for, and what that is in tokens of the target alone.
+
+    What is taken beside the pools (graphs, and to 0.5.13 all of the draft) costs no token at the same fraction.
+    """
+    sizing, own = subject.sizing, subject.limiting
+    if own is None or own.avail is None or sizing.bound_by == "max_total_tokens":
+        return ""
+    avail = own.avail.pos
+    paid = [row for row in rows if _is_paid(row, avail, sizing)]
+    if not paid and sizing.notes:
+        return ""  # what the draft changes in the pools is not modelled
+    if not paid:
+        return ", all of it out of what the fraction keeps free: it takes no tokens from the KV cache"
+    alone = replace(sizing, cell=replace(sizing.cell, charged=sizing.cell.size)) if sizing.cell else sizing
+    fewer = worth(subject.launch, alone, _summed(paid))
+    price = f" = {tokens_text(fewer)} tokens" if fewer and fewer.low > 0 else ""
+    if len(paid) == len(rows):
+        return price
+    return f", {gib_text(_summed(paid))} of it out of the KV cache's budget{price}"
+
+
+def _is_paid(row: LedgerRow, avail: Pos, sizing: Sizing) -> bool:
+    """Return whether the budget pays for what a row took: taken before it was sized, or a pool that counts."""
+    is_before = row.end.file == avail.file and row.end.line <= avail.line
+    is_pool = row.item == STATES[1] or (row.phase == "kv_cache" and sizing.is_draft_paid)
+    return is_before or is_pool
+
+
+def _summed(rows: Sequence[LedgerRow]) -> Interval:
+    total = Quantity(sum(row.bytes for row in rows), sum(row.resolution for row in rows))
+    return Interval(max(0.0, total.low), max(0.0, total.high))
 
 
 def _host_memory(subject: Subject) -> Iterator[Finding]:

@@ -1,108 +1,45 @@
-"""Findings about mem_fraction_static: claims, what was typed, what is in force, what the numbers imply."""
+"""Findings about mem_fraction_static: what was typed, what is in force, what the numbers imply."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from logscope import budget
 from logscope.amounts import fraction_text, gib_text
 from logscope.budget import exact
+from logscope.explainer._places import pool_places, some
 from logscope.explainer._subject import Subject
-from logscope.frames import arg_text
-from logscope.model import Finding, Pos
-from logscope.server_args import ArgValue
-from logscope.sizing import HIGHEST_FRACTION, fraction_used
+from logscope.model import Finding
 from logscope.sizing.fraction import EXACT, FLAG
 from logscope.units import count_text
 
-OUT_OF_MEMORY_AFTER_POOL = ("oom_kv_pool", "oom_backend_init", "oom_graph_capture", "oom_runtime")
-
 
 def find(subject: Subject) -> Iterator[Finding]:
-    """Yield the findings about the fraction, and about claims of any argument."""
+    """Yield the findings about the fraction."""
     yield from _contradicting_lines(subject)
-    for name, value in subject.question.claims.items():
-        yield _claimed_fraction(subject, value) if name == FLAG else _claimed(subject, name, value)
     yield from _typed(subject)
     yield from _contradiction(subject)
     yield from _profiles(subject)
-    yield from _no_workable(subject)
 
 
 def _contradicting_lines(subject: Subject) -> Iterator[Finding]:
-    """Say which lines cannot be true together: nothing is reckoned from them."""
+    """Say which lines cannot be true together, and where free memory is no measure: nothing is reckoned from them."""
     for each in subject.sizing.contradictions:
+        if each.kind == "rise":  # that can be: no line tells whether the device has memory of its own
+            remedy = "Another process released memory, or the device shares that of the host, as GB10 and MI300A do."
+            sentence = f"{each.sentence[:1].upper()}{each.sentence[1:]}. No figure is drawn from free memory here."
+            yield Finding("memory_rises", "warning", sentence, each.places, remedy)
+            continue
         whose = "This line contradicts itself" if len(each.places) == 1 else "These lines contradict each other"
         remedy = "Look for lines of two servers in this file, or for another process that released memory in between."
         sentence = f"{whose}: {each.sentence}. No figure is drawn from free memory here."
         yield Finding("lines_contradict", "error", sentence, each.places, remedy)
 
 
-def _places(*places: Pos | None) -> tuple[Pos, ...]:
-    return tuple(place for place in places if place is not None)
-
-
-def _pool_places(subject: Subject) -> tuple[Pos, ...]:
-    own, sizing = subject.limiting, subject.sizing
-    pools = [pool.pos for pool in own.pools[:1]] if own else []
-    return _places(*pools, sizing.avail.pos if sizing.avail else None, sizing.total.pos if sizing.total else None)
-
-
-def _claimed(subject: Subject, name: str, value: ArgValue) -> Finding:
-    known = subject.launch.args.values
-    if name not in known:
-        return Finding(
-            "claim_open", "note", f"{name}={arg_text(value)} is claimed; what is in force is not in this log."
-        )
-    place = _places(next((event.pos for event in subject.events("server_args.printed")), None))
-    if known[name] == value:
-        return Finding("claim_confirmed", "note", f"{name}={arg_text(value)} is in force, as claimed.", place)
-    return Finding(
-        "claim_refuted", "error", f"{name}={arg_text(value)} is not what ran: it was {arg_text(known[name])}.", place
-    )
-
-
-def _claimed_fraction(subject: Subject, value: ArgValue) -> Finding:
-    """Judge a claimed fraction: by what the pools imply, else by whether any memory would have been left, else by the arguments."""
-    claimed = float(value) if isinstance(value, (int, float)) else None
-    fraction = subject.sizing.fraction
-    if claimed is None:
-        return Finding("claim_open", "note", f"{FLAG}={arg_text(value)} is no number: nothing is claimed.")
-    if fraction.implied is not None and claimed < fraction.implied.low - EXACT:
-        return _refuted(subject, claimed)
-    slack = fraction.slack or 0.0
-    if fraction.implied is not None and fraction.slack is not None and not fraction.is_floor:
-        if claimed > fraction.implied.high + slack + EXACT:
-            return _refuted(subject, claimed)
-        sentence = f"{FLAG} {claimed:g} agrees with the pool, which implies {fraction_text(fraction.implied)}."
-        return Finding("claim_confirmed", "note", sentence, _pool_places(subject))
-    if fraction.in_force is not None:
-        is_so = abs(fraction.in_force - claimed) < EXACT
-        sentence = f"{FLAG} {claimed:g} is {'in force' if is_so else f'not what ran: it was {fraction.in_force:g}'}."
-        level, name = ("note", "claim_confirmed") if is_so else ("error", "claim_refuted")
-        return Finding(name, level, sentence, _places(fraction.in_force_at))  # type: ignore[arg-type]
-    return Finding("claim_open", "note", f"Whether {FLAG} {claimed:g} ran cannot be told from this log.")
-
-
-def _refuted(subject: Subject, claimed: float) -> Finding:
-    fraction, sizing = subject.sizing.fraction, subject.sizing
-    assert fraction.implied is not None and sizing.avail is not None and sizing.total is not None, (
-        "asked with an implied fraction"
-    )
-    left = budget.rest(sizing.avail.amount, sizing.total.amount, exact(claimed))
-    bounds = f"at least {fraction.implied.low:.4f}" if fraction.is_floor else fraction_text(fraction.implied)
-    sentence = (
-        f"{FLAG} {claimed:g} is not what ran: the pool implies {bounds}; with {claimed:g} the budget would be "
-        f"{gib_text(left)} GiB{subject.per_rank}."
-    )
-    return Finding("claim_refuted", "error", sentence, _pool_places(subject))
-
-
 def _typed(subject: Subject) -> Iterator[Finding]:
     fraction = subject.sizing.fraction
     if fraction.typed is None or fraction.in_force is None or abs(fraction.typed - fraction.in_force) < EXACT:
         return
-    places = _places(fraction.typed_at, fraction.in_force_at)
+    places = some(fraction.typed_at, fraction.in_force_at)
     if fraction.adjusted:
         sentence = (
             f"{FLAG} was typed as {fraction.typed:g} and adjusted to {fraction.in_force:g} ({fraction.adjusted})."
@@ -113,7 +50,7 @@ def _typed(subject: Subject) -> Iterator[Finding]:
         "fraction_not_in_force",
         "error",
         f"Your {fraction.typed:g} is not what ran: server_args say {FLAG} {fraction.in_force:g}.",
-        _places(fraction.in_force_at, fraction.typed_at),
+        some(fraction.in_force_at, fraction.typed_at),
         "Look for a wrapper, a second occurrence of the flag, or a configuration file that sets it.",
     )
 
@@ -122,7 +59,7 @@ def _contradiction(subject: Subject) -> Iterator[Finding]:
     fraction, sizing = subject.sizing.fraction, subject.sizing
     if fraction.verdict not in ("below", "above") or fraction.implied is None or fraction.in_force is None:
         return
-    places = (*_places(fraction.in_force_at), *_pool_places(subject))
+    places = (*some(fraction.in_force_at), *pool_places(subject))
     bounds = f"at least {fraction.implied.low:.4f}" if fraction.is_floor else fraction_text(fraction.implied)
     if fraction.verdict == "below":
         sentence = f"Your {fraction.in_force:g} is not what ran: the pool implies {FLAG} {bounds}."
@@ -159,34 +96,3 @@ def _profiles(subject: Subject) -> Iterator[Finding]:
         parts.append(f"max_tokens {count_text(shown.tokens)}")
     sentence = f"The arithmetic of the DEBUG line is right within its printed digits: {', '.join(parts)}."
     yield Finding("debug_profile", "note", sentence, (shown.pos,))
-
-
-def _no_workable(subject: Subject) -> Iterator[Finding]:
-    fraction, diagnosis = subject.sizing.fraction, subject.diagnosis
-    if diagnosis is None or fraction.minimum is None:
-        return
-    remedy = "More tensor parallelism, a smaller or quantized model, an fp8 KV cache, or no draft model."
-    if diagnosis.direction == "raise" and fraction.minimum.high >= HIGHEST_FRACTION:
-        sentence = f"No workable {FLAG}: the weights alone need more than {fraction.minimum.low:.3f}; graphs and activations need the rest."
-        yield Finding("no_workable_fraction", "error", sentence, _pool_places(subject), remedy)
-    elif diagnosis.direction == "lower" or diagnosis.cause in OUT_OF_MEMORY_AFTER_POOL:
-        yield from _empty_window(subject, remedy)
-
-
-def _empty_window(subject: Subject, remedy: str) -> Iterator[Finding]:
-    """Say so where lowering the fraction by what was short would leave nothing for the KV cache."""
-    sizing, minimum = subject.sizing, subject.sizing.fraction.minimum
-    used = fraction_used(sizing)
-    short = [
-        asked.value - free.value
-        for event in subject.launch.events
-        if event.pattern.ends
-        and (asked := event.quantity("asked_bytes")) is not None
-        and (free := event.quantity("free_bytes")) is not None
-    ]
-    if not short or used is None or minimum is None or sizing.total is None or max(short) <= 0:
-        return
-    highest = used - max(short) / sizing.total.amount.high
-    if highest <= minimum.low:
-        sentence = f"No workable {FLAG}: the failed allocation needs at most {highest:.3f}, the weights need more than {minimum.low:.3f}."
-        yield Finding("no_workable_fraction", "error", sentence, _pool_places(subject), remedy)

@@ -8,7 +8,7 @@ from logscope.amounts import gib_text
 from logscope.budget import Interval
 from logscope.explainer._subject import Subject
 from logscope.ledger import UNEXPLAINED
-from logscope.model import Event, Finding
+from logscope.model import Event, Finding, Pos
 from logscope.units import GIB, gib
 from logscope.words import clip, inside_a_sentence, per_rank_text
 
@@ -54,12 +54,24 @@ def _init_is_not_it(subject: Subject) -> Iterator[Finding]:
     most = max(used.high for _, used in taken)
     if most >= -rest.high:
         return
+    off = _all_reduce_off(subject)
+    part = "it was off, and all of distributed init" if off else "all of distributed init, of which it is a part,"
     sentence = (
-        f"Custom all-reduce is not the cause: all of distributed init, of which it is a part, took "
-        f"{per_rank_text([used for _, used in taken])}, and {gib_text(Interval(-rest.high, -rest.low))} GiB are missing."
+        f"Custom all-reduce is not the cause: {part} took {per_rank_text([used for _, used in taken])}, and "
+        f"{gib_text(Interval(-rest.high, -rest.low))} GiB are missing."
     )
-    places = tuple(dict.fromkeys(event.pos for event, _ in taken))[:MOST_PLACES]
+    places = tuple(dict.fromkeys((*off, *(event.pos for event, _ in taken))))[:MOST_PLACES]
     yield Finding("distributed_init_bounded", "note", sentence, places)
+
+
+def _all_reduce_off(subject: Subject) -> tuple[Pos, ...]:
+    """Return a line that says that custom all-reduce is off: the arguments, or one of every rank; empty where it may be on."""
+    said = subject.events("init_torch_distributed.custom_all_reduce_off")
+    if subject.launch.args.values.get("disable_custom_all_reduce") is True:
+        said = subject.events("server_args.printed")
+    elif not {event.rank for event in said}.issuperset(subject.launch.ranks):
+        return ()
+    return tuple(event.pos for event in said[:1])
 
 
 def _consequences(subject: Subject) -> Iterator[Finding]:
@@ -74,7 +86,9 @@ def _consequences(subject: Subject) -> Iterator[Finding]:
         return
     texts = [f'"{clip(events[0].text, 60)}"' for events in said.values()]
     places = tuple(events[0].pos for events in said.values())
-    yield Finding("consequences", "note", f"Only consequences: {', '.join(texts[:MOST_PLACES])}.", places[:MOST_PLACES])
+    yield Finding(
+        "consequences", "note", f"Consequences, not causes: {', '.join(texts[:MOST_PLACES])}.", places[:MOST_PLACES]
+    )
 
 
 def _drift(subject: Subject) -> Iterator[Finding]:

@@ -73,10 +73,15 @@ def _behind(subject: Subject) -> Iterator[Finding]:
     lowest = min(reached.values())
     slow = sorted(rank for rank, how in reached.items() if how == lowest)
     ahead = sorted(rank for rank, how in reached.items() if how != lowest)
-    if len(slow) > len(ahead) and subject.diagnosis is not None:
-        return  # one rank said more before all died: nobody is behind
+    died = {
+        event.rank for event in subject.launch.events if event.pattern.ends and event.pattern.blame != "consequence"
+    }
+    if subject.diagnosis is not None and (len(slow) > len(ahead) or died.issuperset(slow)):
+        return  # one rank said more before all died, or the ranks that died got no further: nobody is behind
     row, other = last[slow[0]], last[ahead[-1]]
-    what = f"{'is still in' if row.is_open else 'got no further than'} {inside_a_sentence(phase_title(row, subject.packs))}"
+    many, dead = len(slow) > 1, subject.diagnosis is not None
+    state = f"{('were' if many else 'was') if dead else ('are' if many else 'is')} still in"
+    what = f"{state if row.is_open else 'got no further than'} {inside_a_sentence(phase_title(row, subject.packs))}"
     lead = f"{subject.names(ahead)} {'got to' if other.is_open else 'got through'} {inside_a_sentence(phase_title(other, subject.packs))}"
     places = tuple(event.pos for event in (_last_event(row), _last_event(other)) if event is not None)
     yield Finding("ranks_behind", "warning", f"{subject.names(slow)} {what}; {lead}.", places)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
+from logscope.clock import seconds_between
 from logscope.explainer._subject import Subject
-from logscope.model import Finding
+from logscope.model import Finding, Pos
 from logscope.rank import Rank
 from logscope.timeline import GAP, PhaseRow, phase_rows
-from logscope.units import GIB, gib, seconds_text
+from logscope.units import GIB, Quantity, gib
 from logscope.words import duration_text, elapsed_until, inside_a_sentence, phase_title
 
 WORTH_SAYING_S = 60.0
@@ -23,7 +26,7 @@ REMEDIES: Mapping[str, str] = {
 
 def find(subject: Subject) -> Iterator[Finding]:
     """Yield the phase that is most of the launch, if that took long."""
-    rows = [row for row in phase_rows(subject.launch) if row.duration is not None]
+    rows = [row for row in _silent(phase_rows(subject.launch)) if row.duration is not None]
     longest = max(rows, key=lambda row: row.duration.value if row.duration else 0, default=None)
     if longest is None or longest.duration is None or longest.duration.value < WORTH_SAYING_S:
         return
@@ -32,17 +35,59 @@ def find(subject: Subject) -> Iterator[Finding]:
     if share is not None and share < MOST_OF_IT:
         return
     title = phase_title(longest, subject.packs)
-    took = f"{seconds_text(longest.duration.value, 1.0)} s"
+    took = duration_text(longest.duration.value)
     of_all = f" of {duration_text(whole)} ({min(share, 1):.0%})" if whole and share is not None else ""
     rate = _rate(rows, longest)
-    sentence = f"{title} takes {took}{of_all}{rate}."
+    sentence = f"{title} took {took}{of_all}{rate}."
     if longest.phase == GAP:
-        sentence = f"{took}{of_all} pass without a line of any phase: {inside_a_sentence(title.strip('()'))}."
+        sentence = f"{took}{of_all} passed without a line of any phase, {inside_a_sentence(title.strip('()'))}."
     places = tuple(event.pos for event in (longest.begin, longest.end) if event is not None)
-    remedy = (
-        REMEDIES.get(longest.phase, "") if subject.diagnosis is None else ""
-    )  # a launch that died has another to mend
-    yield Finding("slow_phase", "note", sentence, places, remedy)
+    yield Finding("slow_phase", "note", sentence, places, _remedy(subject, longest.phase))
+
+
+def _silent(rows: Sequence[PhaseRow]) -> Iterator[PhaseRow]:
+    """Yield phases as they are, and of each gap of a rank the longest stretch in which no other rank says anything of a phase, either."""
+    phases = [row for row in rows if row.phase != GAP]
+    marks = sorted(
+        {event.pos: event for row in phases for event in (row.begin, row.end) if event is not None}.values(),
+        key=lambda event: (event.pos.file, event.pos.line),
+    )
+    for row in rows:
+        if row.phase != GAP or row.begin is None or row.end is None:
+            yield row
+            continue
+        first, last = row.begin.pos, row.end.pos
+        inside = [event for event in marks if event.pos.file == first.file and first.line < event.pos.line < last.line]
+        stretches = [
+            (seconds, begin, end)
+            for begin, end in pairwise([row.begin, *inside, row.end])
+            if (seconds := seconds_between(begin.clock, end.clock)) is not None and not _is_busy(begin.pos, phases)
+        ]
+        if not inside:
+            yield row
+        elif stretches:
+            seconds, begin, end = max(stretches, key=lambda each: each[0])
+            time = Quantity(seconds, row.duration.resolution if row.duration else 0.0)
+            yield replace(row, begin=begin, end=end, duration=time, clock=time)
+
+
+def _is_busy(place: Pos, phases: Sequence[PhaseRow]) -> bool:
+    """Return whether some rank is in a phase right after a line."""
+    return any(
+        row.begin is not None
+        and row.begin.pos.file == place.file
+        and row.begin.pos.line <= place.line
+        and (row.is_open or (row.end is not None and row.end.pos.line > place.line))
+        for row in phases
+    )
+
+
+def _remedy(subject: Subject, phase: str) -> str:
+    """Return what to mend; nothing where the only rank waits for no other, or where the launch did not become ready: that comes first."""
+    launch = subject.launch
+    is_alone = phase == "init_torch_distributed" and len(launch.ranks) < 2
+    is_well = launch.outcome.kind == "ready" and subject.diagnosis is None
+    return REMEDIES.get(phase, "") if is_well and not is_alone else ""
 
 
 def _whole(subject: Subject) -> float | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from logscope.amounts import cell_text, fraction_text, gib_text
-from logscope.causes import NONE_WORKS, Diagnosis, failed_at
+from logscope.causes import Diagnosis, failed_at
+from logscope.explainer import no_fraction
 from logscope.explainer._subject import Subject
 from logscope.model import Finding, Launch
 from logscope.sizing import Sizing
@@ -21,18 +22,20 @@ from logscope.words import (
     where_of,
 )
 
-IN_VERDICT = (
+_FIRST = (
     "lines_contradict", "claim_refuted", "claim_confirmed", "claim_open", "fraction_not_in_force", "fraction_contradicted",
 )  # fmt: skip
+
+IN_VERDICT = (*_FIRST, no_fraction.ID, "runs_out_above")
 
 
 def verdict_of(subject: Subject, findings: Sequence[Finding]) -> str:
     """Return the verdict: contradictions and answers to claims first, then how the launch went and what to do."""
-    parts = [_with_place(finding, subject.launch) for finding in findings if finding.id in IN_VERDICT]
-    outcome = " ".join(_outcome(subject))
+    parts = [_with_place(finding, subject.launch) for finding in findings if finding.id in _FIRST]
+    none_works = next((finding for finding in findings if finding.id == no_fraction.ID), None)
+    outcome = " ".join(_outcome(subject, none_works))
     parts.append(outcome[:1].upper() + outcome[1:] if parts else outcome)
-    is_said = subject.diagnosis is not None and NONE_WORKS in subject.diagnosis.remedy
-    parts.extend(finding.sentence for finding in findings if finding.id == "no_workable_fraction" and not is_said)
+    parts.extend(finding.sentence for finding in findings if finding.id == "runs_out_above")
     return f"{name_of(subject.launch)}: {' '.join(parts)}"
 
 
@@ -45,13 +48,14 @@ def _with_place(finding: Finding, launch: Launch) -> str:
     return f"{finding.sentence.removesuffix('.')} ({where_of(launch, finding.evidence[0])})."
 
 
-def _outcome(subject: Subject) -> Iterator[str]:
+def _outcome(subject: Subject, none_works: Finding | None) -> Iterator[str]:
     launch, diagnosis = subject.launch, subject.diagnosis
     kind = launch.outcome.kind
     if diagnosis is not None:
-        yield from _failed(subject, diagnosis)
+        yield from _failed(subject, diagnosis, none_works)
     elif kind == "ready":
-        yield ready_sentence(launch, subject.packs) + _bound(subject.sizing)
+        ready = ready_text(launch, subject.packs)
+        yield ready + _bound(subject.sizing) + ready_sentence(launch, subject.packs).removeprefix(ready)
     elif kind == "cut":
         figures = _figures(subject.sizing)
         yield figures or cut_sentence(launch, subject.packs)
@@ -59,7 +63,7 @@ def _outcome(subject: Subject) -> Iterator[str]:
         yield unfinished_sentence(launch, subject.packs)
 
 
-def _failed(subject: Subject, diagnosis: Diagnosis) -> Iterator[str]:
+def _failed(subject: Subject, diagnosis: Diagnosis, none_works: Finding | None) -> Iterator[str]:
     launch, place = subject.launch, failed_at(subject.launch)
     where = f" ({where_of(launch, place)})" if place else ""
     if launch.outcome.kind == "ready":
@@ -71,8 +75,14 @@ def _failed(subject: Subject, diagnosis: Diagnosis) -> Iterator[str]:
         after = after_text(launch, place, subject.packs) if place else ""
         went = "stopped" if diagnosis.cause == "stopped" else "failed"
         yield f"{went}{after}: {diagnosis.sentence}{where}."
-    if diagnosis.remedy:
-        yield diagnosis.remedy
+    if none_works is None or no_fraction.is_said(diagnosis):
+        yield from [diagnosis.remedy] if diagnosis.remedy else []
+    else:
+        yield from (
+            text
+            for text in (no_fraction.without_fraction(diagnosis.remedy), none_works.sentence, none_works.remedy)
+            if text
+        )
 
 
 def _bound(sizing: Sizing) -> str:

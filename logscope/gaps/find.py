@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from logscope.events import Recogniser
 from logscope.lines import read_lines
-from logscope.model import Drift, LogLine, Pos
+from logscope.model import Drift, Event, LogLine, Pos
 from logscope.scan import ReadState
 
 MOST_GROUPS = 20_000
@@ -20,6 +20,7 @@ TOKEN = re.compile(
     r"|(?P<numbers>\[-?\d+(?:\.\d+)?(?:, ?-?\d+(?:\.\d+)?)*\])"
     r"|(?P<number>(?<![\w.])-?\d+(?:\.\d+)?(?!\d)(?!\w*\.\w))|(?P<digits>\d+(?:\.\d+)?)"
 )
+_DIGITS = str.maketrans("123456789", "000000000")
 _NUMBER = re.compile(r"(?<![\w.])\d")
 _MEMORY = re.compile(
     r"\b(?:mem|memory|avail|tokens?|kv|cache|pool|alloc\w*|GB|GiB|MB|MiB|bytes)\b|mem_|_mem|\d(?:GB|GiB|MB|MiB)",
@@ -48,20 +49,31 @@ class Gap:
         return bool(self.near) or (bool(_NUMBER.search(self.text)) and bool(_MEMORY.search(self.text)))
 
 
-def find_gaps(logs: Iterable[tuple[str, Iterable[bytes | bytearray]]], recogniser: Recogniser) -> list[Gap]:
+def find_gaps(
+    logs: Iterable[tuple[str, Iterable[bytes | bytearray]]],
+    recogniser: Recogniser,
+    is_wanted: Callable[[LogLine], bool] | None = None,
+) -> list[Gap]:
     """Return the unrecognised lines of logs, grouped; those that look like memory first, then the most frequent.
 
     Args:
         logs: (name, blocks of bytes) of each.
         recogniser: of all pattern files, the dense ones, too.
+        is_wanted: which lines are looked at; None: all.
     """
     groups: dict[str, Gap] = {}
+    known: set[str] = set()  # lines that an event reads, whatever their digits
     for name, blocks in logs:
         for line in read_lines(name, blocks, recogniser.packs, recogniser.gate, ReadState(), everything=True):
-            if not line.text.strip() or line.block:
+            if not line.text.strip() or line.block or (is_wanted is not None and not is_wanted(line)):
+                continue
+            shape = line.text.translate(_DIGITS)
+            if shape in known:  # half of the time that a log of batches takes
                 continue
             found = recogniser.recognise(replace(line, whole=True))  # a line end that is missing is no other wording
-            if found is None:
+            if isinstance(found, Event) and line.closes is None and len(known) < MOST_GROUPS:
+                known.add(shape)
+            elif found is None:
                 _count(groups, line, ())
             elif isinstance(found, Drift) and line.whole:  # the cut end of a known line is no wording
                 _count(groups, line, found.patterns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from logscope.clock import seconds_between
 from logscope.launch.outcome import LogEnd, begins_at_the_start, judge
 from logscope.launch.phases import pair_phases
 from logscope.launch.releases import infer_releases
@@ -15,6 +16,8 @@ from logscope.packs import Packs
 from logscope.rank import Rank
 from logscope.server_args import Command, ServerArgs
 
+MIXED = "lines of several launches are mixed"
+_SET_BACK = 2.0  # seconds that a clock may be set back
 NodeKey = tuple[tuple[str, str], ...]
 # what differs between the nodes of one launch
 _PER_NODE = ("node_rank", "host", "port", "random_seed", "nccl_port", "base_gpu_id", "log_level")
@@ -36,7 +39,7 @@ def build_launches(logs: Sequence[NodeLog], packs: Packs, silence_s: float | Non
 
     Segments without any event are left out: they hold no launch.
     """
-    joiner = NodeJoiner()
+    joiner, mixed = NodeJoiner(), _mixed(logs)
     groups: list[list[NodeLog]] = []
     for log in logs:
         if not log.segment.events:
@@ -45,7 +48,39 @@ def build_launches(logs: Sequence[NodeLog], packs: Packs, silence_s: float | Non
         if number > len(groups):
             groups.append([])
         groups[number - 1].append(log)
-    return [_build(number, group, packs, silence_s) for number, group in enumerate(groups, 1)]
+    launches = [_build(number, group, packs, silence_s) for number, group in enumerate(groups, 1)]
+    streams = [(group[0].segment.file, group[0].segment.origin) for group in groups]
+    return [
+        replace(each, notes=(*each.notes, mixed[stream])) if stream in mixed else each
+        for each, stream in zip(launches, streams, strict=True)
+    ]
+
+
+def _mixed(logs: Sequence[NodeLog]) -> dict[tuple[str, str], str]:
+    """Return, by file and origin, that lines of several launches are mixed: the clock turns back to go on with an earlier one.
+
+    Launches one after the other in any order do not do that: each begins with its own arguments.
+    """
+    found: dict[tuple[str, str], str] = {}
+    streams: dict[tuple[str, str], list[Segment]] = {}
+    for log in logs:
+        if log.segment.events:
+            streams.setdefault((log.segment.file, log.segment.origin), []).append(log.segment)
+    for stream, segments in streams.items():
+        for earlier, between, later in zip(segments, segments[1:], segments[2:], strict=False):
+            has_start = any(event.pattern.opens_launch for event in later.events)
+            goes_on, turns_back = _passed(earlier, later), _passed(between, later)
+            if not has_start and goes_on is not None and turns_back is not None and turns_back < -_SET_BACK <= goes_on:
+                found.setdefault(
+                    stream, f"{MIXED} from line {later.first_line} on or before: the clock turns back there"
+                )
+    return found
+
+
+def _passed(first: Segment, second: Segment) -> float | None:
+    """Return the seconds from the last clock of a segment to the first one of another."""
+    last = next((event.time for event in reversed(first.events) if event.time), None)
+    return seconds_between(last, next((event.time for event in second.events if event.time), None))
 
 
 class NodeJoiner:

@@ -11,6 +11,7 @@ from logscope.packs import Packs
 from logscope.rank import Rank
 
 _LAST_WORDS = 200  # lines: while one rank dies, others may still print that they serve
+_TRACEBACK = 200  # lines, of all ranks together
 _WHY = {"cause": 0, "banner": 1, "consequence": 2}
 
 
@@ -38,6 +39,7 @@ def judge(events: Sequence[Event], packs: Packs, end: LogEnd, silence_s: float |
         end: how the log ends.
         silence_s: silence from which on a launch that is neither ready nor failed counts as hung; None: never.
     """
+    events = _without_interrupted(events)
     ready = [index for index, event in enumerate(events) if event.pattern.ends == "ready"]
     if ready:
         said = sorted((events[index] for index in ready), key=lambda event: _WHY[event.pattern.blame])
@@ -95,6 +97,28 @@ def _stopped_early(events: Sequence[Event], packs: Packs, has_start: bool) -> Ou
     if any(event.pattern.blame != "consequence" for event in before):
         return None
     return Outcome("failed", (stop.pos,), f"stopped before it was ready: {stop.text.strip()}", stop.pattern.id)
+
+
+def _without_interrupted(events: Sequence[Event]) -> list[Event]:
+    """Return the events but for banners of which an interrupt is the reason: it ends the traceback of each rank.
+
+    Ranks interleave: the banners of all may come before the first reason.
+    """
+    kept: list[Event] = []
+    reason: Event | None = None  # the next line that says why
+    for event in reversed(events):
+        if event.pattern.ends is not None and event.pattern.blame == "cause":
+            reason = event
+        is_stopped = (
+            reason is not None
+            and reason.pattern.ends == "stopped"
+            and reason.pattern.closes == "traceback"
+            and reason.pos.file == event.pos.file
+            and reason.pos.line - event.pos.line <= _TRACEBACK
+        )
+        if not (is_stopped and is_bare_banner(event)):
+            kept.append(event)
+    return kept[::-1]
 
 
 def _failure(events: Sequence[Event], packs: Packs) -> Outcome | None:

@@ -47,7 +47,8 @@ class Segment:
         if isinstance(item, Drift):
             if len(self.drift) < KEPT_PER_PATTERN:
                 self.drift.append(item)
-            self.drift_lines.add(item.pos.line)
+            if not item.cut:  # the unfinished end of a line is no other wording
+                self.drift_lines.add(item.pos.line)
             return
         self.event_lines.add(item.pos.line)
         self.ready = self.ready or item.pattern.ends == "ready"

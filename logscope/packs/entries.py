@@ -38,6 +38,7 @@ def read_pattern(table: Table, phase_id: str, place: Place, values: FileValues) 
         means=values.text(table, "means", place),
         edge=cast("Edge", values.choice(table, "edge", get_args(Edge), place, "point")),
         said_by=cast("SaidBy", values.choice(table, "said_by", get_args(SaidBy), place, "any")),
+        logged=values.flag(table, "logged", place),
         contains=contains,
         drift=values.flag(table, "drift", place, default=True),
         fallback=values.flag(table, "fallback", place),

@@ -18,10 +18,10 @@ from logscope.packs.values import FileValues, Table, suggestion
 
 ENVELOPE = "envelope.toml"
 NamedFile = tuple[Path, str]
-_EVENT_KEYS = (
-    "id means edge said_by contains drift fallback closes worker opens_launch progress ends blame cause fields form"
+_EVENT_KEYS = "id means edge said_by logged contains drift fallback closes worker opens_launch progress ends blame cause fields form"
+_PHASE_KEYS = (
+    "id title order item pair_by dense once per_worker draft_model_types frequent aliases noise_args arguments acts_on"
 )
-_PHASE_KEYS = "id title order item pair_by dense once per_worker draft_model_types frequent aliases noise_args acts_on"
 
 
 def pack_files(extra_dirs: Iterable[Path] = ()) -> list[NamedFile]:
@@ -74,6 +74,7 @@ def read_understood(files: Iterable[NamedFile]) -> tuple[Packs, list[Problem]]:
         tuple(reader.names),
         tuple(reader.noise_args),
         reader.acts_on,
+        frozenset(reader.arguments),
     )
     return packs, reader.problems
 
@@ -89,6 +90,7 @@ class _Reader:
     aliases: dict[str, str] = field(default_factory=dict)
     noise_args: list[str] = field(default_factory=list)
     acts_on: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    arguments: set[str] = field(default_factory=set)
     names: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     envelope: Envelope = field(default_factory=Envelope)
@@ -130,7 +132,8 @@ class _Reader:
         table = values.table(document, "phase", place)
         values.check_keys(table, _PHASE_KEYS, place, "[phase]")
         phase_id = values.text(table, "id", place, needed=True)
-        if set(table) <= {"id"}:  # more events for a phase that another file describes
+        self.arguments.update(values.text(table, "arguments", place).split())
+        if set(table) <= {"id", "arguments"}:  # more events for a phase that another file describes
             self.extended.append((phase_id, place))
             return phase_id
         self._check_new_phase(table, phase_id, place, values)

@@ -118,6 +118,7 @@ class Pattern:
     means: str = ""
     edge: Edge = "point"
     said_by: SaidBy = "any"
+    logged: bool = False
     contains: tuple[str, ...] = ()
     drift: bool = True
     fallback: bool = False
@@ -206,7 +207,8 @@ class Envelope:
 class Packs:
     """All pattern files: phases by id in launch order, patterns in file order, the envelope, flag aliases.
 
-    ``noise_args`` are names of arguments (with stars) that differ from run to run, ``acts_on`` says what an argument acts on.
+    ``noise_args`` are names of arguments (with stars) that differ from run to run, ``acts_on`` says what an argument acts on,
+    ``arguments`` are all names that an argument of a server has had.
     """
 
     phases: Mapping[str, Phase]
@@ -216,6 +218,7 @@ class Packs:
     files: tuple[str, ...]
     noise_args: tuple[str, ...] = ()
     acts_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    arguments: frozenset[str] = frozenset()
 
     def phase_of(self, pattern: Pattern) -> Phase:
         """Return the phase that an event belongs to."""

@@ -1,19 +1,20 @@
-"""How cells look as text: the same in the terminal and in markdown."""
+"""How cells look as text, the same in every format."""
 
 from __future__ import annotations
 
-from html import escape
+import html
 
 from logscope.report.types import Cell, CellUnit, Range, Table
+from logscope.safe import clean
 from logscope.units import Quantity, count_text, gib, seconds_text
 
 
 def cell_text(cell: Cell, unit: CellUnit) -> str:
-    """Write a cell; nothing for what is not known."""
+    """Write a cell, safe to show; nothing for what is not known."""
     if cell is None:
         return ""
     if isinstance(cell, str):
-        return cell
+        return clean(cell)
     if isinstance(cell, int):
         return count_text(cell)
     if isinstance(cell, Range):
@@ -33,11 +34,15 @@ def number_text(number: Quantity, unit: CellUnit) -> str:
 
 def table_html(table: Table) -> str:
     """Return a table as an HTML fragment, for notebooks."""
-    head = "".join(f"<th>{escape(column.title)}</th>" for column in table.columns)
+    head = "".join(f"<th>{_html(column.title)}</th>" for column in table.columns)
     body = []
     for row in table.rows:
-        cells = [escape(cell_text(cell, column.unit)) for cell, column in zip(row.cells, table.columns, strict=True)]
+        cells = [_html(cell_text(cell, column.unit)) for cell, column in zip(row.cells, table.columns, strict=True)]
         cells[0] = f"&emsp;{cells[0]}" if row.is_detail else cells[0]
         body.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
+    caption = f"<caption>{_html(table.title)}</caption>" if table.title else ""
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def _html(text: str) -> str:
+    return html.escape(clean(text))

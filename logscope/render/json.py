@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 from logscope.report import Report
+from logscope.safe import json_text
 
 NAME = "json"
 IS_BINARY = False
@@ -12,4 +11,4 @@ IS_BINARY = False
 
 def render(report: Report) -> bytes:
     """Return the report's data as one JSON object."""
-    return (json.dumps(report.data, ensure_ascii=False, indent=2) + "\n").encode("utf-8")
+    return (json_text(report.data, indent=2) + "\n").encode("utf-8")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from logscope.render._shared import cell_text, number_text
 from logscope.report import Bars, Report, Table, Text
+from logscope.safe import clean, without_commands
 
 NAME = "markdown"
 IS_BINARY = False
+
+_SPECIAL = re.compile(r"[\\|`\[\]]")
+_WORD = re.compile(r"[^\s<>&]+")
+_LINK_MARKS = ("://", "www.", "@")  # what GitHub makes a link or a mention of
 
 
 def render(report: Report) -> bytes:
@@ -21,11 +27,24 @@ def render(report: Report) -> bytes:
             parts.append("\n".join(_table(section)))
         else:
             parts.append("\n".join(_bars(section)))
-    return ("\n\n".join(parts) + "\n").encode("utf-8")
+    return without_commands("\n\n".join(parts) + "\n").encode("utf-8")
 
 
 def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "\\`")
+    """Return a text that stands for itself: no HTML, image, link or mention; words with one of these are shown as code."""
+    text = clean(text)
+    parts, at = [], 0
+    for match in _WORD.finditer(text):
+        if any(mark in match[0] for mark in _LINK_MARKS):
+            word = match[0].replace("`", "'").replace("|", r"\|")
+            parts += [_plain(text[at : match.start()]), f"`{word}`"]
+            at = match.end()
+    return "".join([*parts, _plain(text[at:])])
+
+
+def _plain(text: str) -> str:
+    escaped = _SPECIAL.sub(r"\\\g<0>", text.replace("&", "&amp;").replace("<", "&lt;"))
+    return f"&gt;{escaped[1:]}" if escaped.startswith(">") else escaped
 
 
 def _text(text: Text) -> Iterator[str]:
@@ -41,7 +60,7 @@ def _text(text: Text) -> Iterator[str]:
 def _table(table: Table) -> Iterator[str]:
     if table.title:
         yield f"{_escape(table.title)}:\n"
-    yield f"| {' | '.join(column.title for column in table.columns)} |"
+    yield f"| {' | '.join(_escape(column.title) for column in table.columns)} |"
     yield f"|{'|'.join('---:' if column.unit != 'text' else '---' for column in table.columns)}|"
     for row in table.rows:
         cells = [_escape(cell_text(cell, column.unit)) for cell, column in zip(row.cells, table.columns, strict=True)]

@@ -14,6 +14,8 @@ from rich.text import Text as RichText
 
 from logscope.render._shared import cell_text, number_text
 from logscope.report import Bars, Report, Section, Table, Text
+from logscope.report.mapping import map_section
+from logscope.safe import clean, without_commands
 
 NAME = "text"
 IS_BINARY = False
@@ -28,6 +30,7 @@ _STYLES = {
     "plain": "",
 }
 _NARROWEST_BAR = 10
+_LONGEST_NAME = 28  # of a row: "kv_cache_dtype=fp8_e4m3" and "max_total_tokens=10000000" are shorter
 
 
 def render(report: Report) -> bytes:
@@ -35,7 +38,7 @@ def render(report: Report) -> bytes:
     buffer = io.StringIO()
     _write(report, Console(file=buffer, width=PIPE_WIDTH, no_color=True, highlight=False, legacy_windows=False))
     lines = [line.rstrip() for line in buffer.getvalue().splitlines()]
-    return ("\n".join(lines) + "\n").encode("utf-8")
+    return without_commands("\n".join(lines) + "\n").encode("utf-8")
 
 
 def show(report: Report) -> None:
@@ -47,12 +50,15 @@ def show(report: Report) -> None:
         return
     if console.width > WIDEST:
         console = Console(file=sys.stdout, width=WIDEST, highlight=False)
-    _write(report, console)
+    with console.capture() as written:
+        _write(report, console)
+    sys.stdout.write(without_commands(written.get()))
+    sys.stdout.flush()
 
 
 def _write(report: Report, console: Console) -> None:
     can_draw = not console.options.ascii_only
-    for index, section in enumerate(report.sections):
+    for index, section in enumerate(map_section(section, clean) for section in report.sections):
         starts_launch = isinstance(section, Text) and section.style in ("good", "bad")
         if index and (starts_launch or not isinstance(section, Text)):
             console.print()
@@ -80,13 +86,18 @@ def _write_table(table: Table, console: Console) -> None:
     rich = RichTable(
         box=box.SIMPLE_HEAD if not console.options.ascii_only else box.ASCII, pad_edge=False, show_edge=False
     )
-    for column in table.columns:
+    is_named = all(len(str(row.cells[0])) <= _LONGEST_NAME for row in table.rows)
+    for index, column in enumerate(table.columns):
         is_number = column.unit != "text"
-        rich.add_column(column.title, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
+        is_whole = is_number or (index == 0 and is_named)  # what a row is about is not broken in two
+        rich.add_column(column.title, justify="right" if is_number else "left", no_wrap=is_whole, overflow="fold")
+    marks = any(
+        row.mark for row in table.rows
+    )  # a mark is there without colour, too: in a column of its own, before the row
     for row in table.rows:
         cells = [cell_text(cell, column.unit) for cell, column in zip(row.cells, table.columns, strict=True)]
-        cells[-1] = f"! {cells[-1]}" if row.mark else cells[-1]
-        first = Padding(RichText(cells[0]), (0, 0, 0, 2 if row.is_detail else 0))
+        gutter = ("! " if row.mark else "  ") if marks else ""
+        first = Padding(RichText(gutter + cells[0]), (0, 0, 0, 2 if row.is_detail else 0))
         style = "dim" if row.is_detail else "bold yellow" if row.mark else ""
         rich.add_row(first, *[RichText(cell) for cell in cells[1:]], style=style)
     console.print(rich)

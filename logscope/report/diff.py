@@ -5,18 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from logscope.amounts import flag_text
-from logscope.differ import TITLES, ArgChange, Attribution, Change, Difference, Divergence, Term
+from logscope.differ import (
+    TITLES,
+    WHOLE,
+    ArgChange,
+    Attribution,
+    Change,
+    Difference,
+    Divergence,
+    PhaseTime,
+    Term,
+    in_order,
+    ranks_cell,
+    ranks_phrase,
+    step_of,
+    time_title,
+)
 from logscope.errors import UsageError
 from logscope.packs import Packs
 from logscope.report.diff_data import RECORDS, change_row, diff_data
+from logscope.report.diff_words import NOT_REACHED, both_values, delta_words, signed_gib, step_title, two_values
 from logscope.report.types import Column, Records, Report, Section, Style, Table, TableRow, Text
 from logscope.units import count_text, gib, seconds_text
-from logscope.words import clip, inside_a_sentence
+from logscope.words import inside_a_sentence
 
 MOST_STEPS = 12
 MOST_UNREACHED = 3
 MOST_ARGS = 12
+_NO_SUCH_LINE = "no such line"
+_SCREEN = 80
+_BESIDE_VALUES = 22  # columns for who gave it, the mark, and what stands between columns
+_NARROWEST_VALUE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +97,15 @@ def _style(difference: Difference) -> Style:
 
 
 def _tables(difference: Difference, chosen: Sequence[Change], shown: Shown, packs: Packs) -> Iterator[Section]:
-    if difference.budget.terms and difference.is_changed:
-        yield _budget_table(difference.budget)
+    budget = difference.budget
+    if difference.is_changed and (_is_missing(budget) or any(_is_worth_a_row(term) for term in budget.terms)):
+        yield _budget_table(budget)
     steps = _step_table(chosen, shown, packs)
     if steps.rows:
         yield steps
+    elif difference.is_changed and (shown.phase or shown.rank):
+        where = " on ".join(each for each in (shown.phase and f"of {shown.phase}", shown.rank) if each)
+        yield Text(("", f"No step {where if shown.phase else f'on {where}'} differs: --all shows them."), "aside")
     if difference.args:
         yield _arg_table(difference)
         noise = [arg.name for arg in difference.args if arg.noise]
@@ -104,25 +127,13 @@ def _what_else(difference: Difference) -> str:
 
 
 def _first_text(first: Divergence | None, packs: Packs) -> str:
+    """Say at which step they part, in words and by its event, on which ranks, and both values."""
     if first is None:
         return ""
-    phase = packs.phases.get(first.phase)
-    title = inside_a_sentence(phase.title) if phase else first.phase
-    rank = f" on {first.rank}" if first.rank else ""
-    values = f"{_value(first.before, first.unit)} -> {_value(first.after, first.unit)}"
-    return f"First divergence: {title}{rank} ({first.event}): {values}."
-
-
-def _value(value: float | str | None, unit: str) -> str:
-    if value is None:
-        return "not reached"
-    if isinstance(value, str):
-        return clip(value, 20)
-    if unit == "bytes":
-        return f"{gib(value)} GiB"
-    if unit == "s":
-        return f"{seconds_text(value, 0.01)} s"
-    return count_text(value) if unit == "tokens" or value == int(value) else flag_text(value)
+    title = inside_a_sentence(step_title(first, packs)).replace(": ", ", ", 1)
+    where = ranks_phrase(first.ranks, first.of)
+    values = " -> ".join(both_values(first, _NO_SUCH_LINE))
+    return f"First divergence: {title} ({first.event}){f', {where}' if where else ''}: {values}."
 
 
 def _budget_table(budget: Attribution) -> Table:
@@ -131,11 +142,20 @@ def _budget_table(budget: Attribution) -> Table:
     rest = budget.residual + sum(term.bytes for term in budget.terms if term not in terms)
     rows = [
         TableRow(("before", gib(budget.before or 0), _tokens(budget.tokens_before))),
-        *(TableRow((TITLES.get(t.term, t.term), _signed_gib(t.bytes), _signed(t.tokens)), mark=True) for t in terms),
-        TableRow(("rounding and remainder", _signed_gib(rest), _signed(budget.residual_tokens))),
+        *(TableRow((TITLES.get(t.term, t.term), signed_gib(t.bytes), _signed(t.tokens)), mark=True) for t in terms),
+        TableRow((_rest_title(budget), signed_gib(rest), _signed(budget.residual_tokens)), mark=_is_missing(budget)),
         TableRow(("after", gib(budget.after or 0), _tokens(budget.tokens_after))),
     ]
     return Table("", columns, tuple(rows))
+
+
+def _rest_title(budget: Attribution) -> str:
+    return TITLES["missing"] if _is_missing(budget) else "rounding and remainder"
+
+
+def _is_missing(budget: Attribution) -> bool:
+    """Return whether the pools are not what free memory and fraction give, beyond print resolution."""
+    return budget.missing is not None and abs(budget.missing.bytes) > budget.missing.step + 1
 
 
 def _is_worth_a_row(term: Term) -> bool:
@@ -149,15 +169,10 @@ def _tokens(count: float | None) -> str:
     return "none" if count is None else count_text(count)
 
 
-def _signed_gib(amount: float) -> str:
-    text = gib(amount)
-    return text if text.startswith("-") or float(text.replace(",", "")) == 0 else f"+{text}"
-
-
 def _signed(count: float | None) -> str:
     if count is None:
         return ""
-    return f"{round(count):+,}"
+    return f"{round(count):+,}" if round(count) else "0"
 
 
 def _step_table(chosen: Sequence[Change], shown: Shown, packs: Packs) -> Table:
@@ -194,52 +209,21 @@ def _first_of(groups: Sequence[list[Change]]) -> tuple[list[list[Change]], int]:
 
 def _step_row(group: Sequence[Change], chosen: Sequence[Change], packs: Packs) -> TableRow:
     change = group[0]
-    delta = "" if change.delta is None else _delta(change)
-    every = {each.rank for each in chosen if each.event == change.event and each.rank}
-    own = {each.rank for each in group if each.rank}
-    who = (
-        f"all {len(own)}"
-        if len(own) > 1 and own == every
-        else ", ".join(sorted(own))
-        if len(own) < 4
-        else f"{len(own)} ranks"
-    )
-    cells = (
-        _step_name(change, packs),
-        _value(change.before, change.unit),
-        _value(change.after, change.unit),
-        delta,
-        who,
-    )
-    if (change.before is None or change.after is None) and not change.reason.startswith("not reached"):
-        values = ["-" if text == "not reached" else text for text in cells[1:3]]
-        cells = (cells[0], values[0], values[1], change.reason, who)
-    return TableRow(cells, mark=change.verdict == "changed")
-
-
-def _step_name(change: Change, packs: Packs) -> str:
-    phase = packs.phases.get(change.phase)
-    title = phase.title if phase else change.phase
-    role = f" {change.role}" if change.role else ""
-    draft = " (draft)" if change.worker == "draft" else ""
-    field = change.field.removesuffix("_bytes").removesuffix("_s").replace("_", " ")
-    return f"{title}{role}{draft}: {field}"
-
-
-def _delta(change: Change) -> str:
-    delta = change.delta or 0.0
-    if change.unit == "bytes":
-        return f"{_signed_gib(delta)} GiB"
-    if change.unit == "s":
-        return f"{delta:+,.1f} s"
-    return f"{delta:+,.6g}" if delta != int(delta) else f"{int(delta):+,}"
+    everyone = in_order(each.rank for each in chosen if step_of(each) == step_of(change))
+    who = ranks_cell((each.rank for each in group), len(everyone))
+    before, after = both_values(change, "-")
+    is_one_sided = (change.before is None or change.after is None) and not change.reason.startswith(NOT_REACHED)
+    delta = change.reason if is_one_sided else delta_words(change)
+    return TableRow((step_title(change, packs), before, after, delta, who), mark=change.verdict == "changed")
 
 
 def _arg_table(difference: Difference) -> Table:
     columns = (Column("What else differed"), Column("Before"), Column("After"), Column("Given"))
-    blamed = {cause.name for cause in difference.causes}
+    blamed = {name for cause in difference.causes for name in cause.names}
     real = [arg for arg in difference.args if not arg.noise]
-    rows = [TableRow(_arg_cells(arg), mark=arg.name in blamed) for arg in real[:MOST_ARGS]]
+    shown = real[:MOST_ARGS]
+    longest = max((len(arg.name) for arg in shown), default=0)
+    rows = [TableRow(_arg_cells(arg, longest), mark=arg.name in blamed) for arg in shown]
     if not rows:
         rows = [TableRow(("nothing but what differs in every run", "", "", ""))]
     if len(real) > MOST_ARGS:
@@ -247,22 +231,34 @@ def _arg_table(difference: Difference) -> Table:
     return Table("", columns, tuple(rows))
 
 
-def _arg_cells(arg: ArgChange) -> tuple[str, str, str, str]:
-    before, after = (clip(value, 28) if value is not None else "not set" for value in (arg.before, arg.after))
-    return arg.name, before, after, arg.origin or ""
+def _arg_cells(arg: ArgChange, longest: int) -> tuple[str, str, str, str]:
+    """Return the cells of an argument, its values as long as the narrowest screen has room for beside the longest name."""
+    none = "not said" if arg.origin == "log line" else "not set"
+    values = [none if value in (None, "None") else str(value) for value in (arg.before, arg.after)]
+    room = (_SCREEN - _BESIDE_VALUES - longest) // 2
+    return (arg.name, *two_values(values[0], values[1], max(room, _NARROWEST_VALUE)), arg.origin or "not told")
 
 
 def _time_table(difference: Difference, packs: Packs) -> Table:
-    """Return the times of phases, where any of them differs by more than seconds."""
+    """Return the times of phases that differ by more than seconds, and of the whole launch where only one became ready."""
     columns = (Column("Time"), Column("Before s", "count"), Column("After s", "count"), Column("Change s", "count"))
-    rows = [
-        TableRow((_phase_name(each.phase, packs), seconds_text(each.before), seconds_text(each.after), f"{each.after - each.before:+,.0f}"))
-        for each in difference.times
-        if each.before is not None and each.after is not None
-        and abs(each.after - each.before) > max(2.0, 0.1 * each.before)
-    ]  # fmt: skip
+    rows = [_time_row(each, packs) for each in difference.times if _is_other_time(each)]
+    if rows:
+        rows += [
+            _time_row(each, packs) for each in difference.times if each.phase == WHOLE and not _is_other_time(each)
+        ]
     return Table("", columns, tuple(rows))
 
 
-def _phase_name(phase: str, packs: Packs) -> str:
-    return packs.phases[phase].title if phase in packs.phases else phase
+def _is_other_time(each: PhaseTime) -> bool:
+    if each.before is None or each.after is None:
+        return False
+    return abs(each.after - each.before) > max(2.0, 0.1 * each.before)
+
+
+def _time_row(each: PhaseTime, packs: Packs) -> TableRow:
+    values = [NOT_REACHED if value is None else seconds_text(value) for value in (each.before, each.after)]
+    known = each.before is not None and each.after is not None
+    delta = f"{(each.after or 0.0) - (each.before or 0.0):+,.0f}" if known else ""
+    title = time_title(each.phase, packs)
+    return TableRow((f"{title[:1].upper()}{title[1:]}", *values, delta))

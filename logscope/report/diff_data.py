@@ -17,6 +17,7 @@ RECORDS: Mapping[str, tuple[str, str]] = {
     "before": ("string", "value before"),
     "after": ("string", "value after"),
     "delta": ("Float64", "after - before; missing for texts"),
+    "unit": ("string", "of before, after and delta: 'bytes', 's' or 'tokens'; missing for texts and counts"),
     "verdict": ("string", "'same', 'changed' or 'unknown'"),
     "reason": ("string", "why"),
 }
@@ -39,6 +40,7 @@ def diff_data(difference: Difference, chosen: Sequence[Change]) -> dict[str, obj
                 "after": cause.after,
                 "explains_bytes": _whole(cause.explains_bytes),
                 "explains_tokens": _whole(cause.explains_tokens),
+                "together_with": list(cause.together_with),
                 "sentence": cause.sentence,
             }
             for cause in difference.causes
@@ -57,11 +59,17 @@ def diff_data(difference: Difference, chosen: Sequence[Change]) -> dict[str, obj
         "first_divergence": None
         if first is None
         else {
+            "worker": first.worker,
             "phase": first.phase,
             "event": first.event,
+            "role": first.role or None,
+            "field": first.field,
             "rank": first.rank,
+            "ranks": list(first.ranks),
             "before": first.before,
             "after": first.after,
+            "unit": first.unit or None,
+            "reason": first.reason,
         },
         "notes": list(difference.notes),
     }
@@ -100,6 +108,7 @@ def _change_data(change: Change) -> dict[str, str | float | None]:
         "before": change.before,
         "after": change.after,
         "delta": change.delta,
+        "unit": change.unit or None,
         "verdict": change.verdict,
         "reason": change.reason,
         "before_at": str(change.before_at) if change.before_at else None,

@@ -15,7 +15,6 @@ from logscope.report.memory import ledger_table
 from logscope.report.positions import positions
 from logscope.report.types import Column, Records, Report, Section, Style, Table, TableRow, Text
 from logscope.sizing import Sizing
-from logscope.value_text import values_text
 from logscope.words import clip, where_of
 
 JSON_SCHEMA = 1
@@ -73,7 +72,7 @@ def _style(each: Explanation) -> Style:
 
 
 def _evidence(each: Explanation) -> Iterator[str]:
-    """Yield the lines that the verdict rests on: where, and what stands there."""
+    """Yield the lines that the verdict rests on: where, and what stands there, to be found again by grep."""
     place = failed_at(each.launch)
     if each.diagnosis is None or place is None:
         return
@@ -82,13 +81,8 @@ def _evidence(each: Explanation) -> Iterator[str]:
     for pos in dict.fromkeys((place, *each.diagnosis.evidence)):
         event = texts.get(pos)
         if event is not None and pos not in in_budget:
-            said = event.text.strip() or f"{_first_clause(event.pattern.means)}: {values_text(event.values)}"
             rank = f" {event.rank.tag}" if event.rank.tag else ""
-            yield f"{where_of(each.launch, pos)}{rank}: {clip(said, 160)}"
-
-
-def _first_clause(means: str) -> str:
-    return means.partition(",")[0].partition(";")[0].partition(" (")[0]
+            yield f"{where_of(each.launch, pos)}{rank}: {clip(event.text, 160)}"
 
 
 def _budget_table(each: Explanation) -> Table:
@@ -104,7 +98,8 @@ def _budget_table(each: Explanation) -> Table:
             where = _places((place,) if place else (), each.launch)
             rows.append(TableRow((f"f {name}", f"{value:.6g}", "as printed", where)))
     if fraction.implied is not None and fraction.implied.low > 0:
-        how = "at least: a cap set the pool" if fraction.is_floor else "1 - (A - pools) / T"
+        capped = "a cap set the pool" if each.sizing.bound_by == "max_total_tokens" else "a cap may have set the pool"
+        how = f"at least: {capped}" if fraction.is_floor else "1 - (A - pools) / T"
         shown = f"{fraction.implied.low:.4f}" if fraction.is_floor else fraction_text(fraction.implied)
         rows.append(TableRow(("f implied", shown, how, "")))
     if fraction.minimum is not None and fraction.minimum.low > 0:
@@ -138,16 +133,29 @@ def _offer_table(title: str, offers: Sequence[Offer]) -> Table:
     rows = []
     for offer in offers:
         grant = offer.grant
-        tokens = "?" if grant.tokens is None else tokens_text(grant.tokens)
+        tokens = _tokens(grant.tokens)
         why = ", ".join(word for word in (offer.why, "fails" if grant.fails and offer.why != "fails" else "") if word)
-        cells = (offer.flags, f"{gib_text(grant.rest)} GiB", tokens, f"{gib_text(grant.reserve)} GiB", why)
+        cells = (
+            "all together" if offer.is_together else offer.flags,
+            f"{gib_text(grant.rest)} GiB",
+            tokens,
+            f"{gib_text(grant.reserve)} GiB",
+            why,
+        )
         rows.append(TableRow(cells if has_tokens else (*cells[:2], *cells[3:])))
     return Table("", tuple(columns if has_tokens else (*columns[:2], *columns[3:])), tuple(rows))
 
 
+def _tokens(tokens: Interval | None) -> str:
+    """Write how many tokens a pool holds: "none" where the budget is negative."""
+    if tokens is None:
+        return "?"
+    return "none" if tokens.high <= 0 else tokens_text(Interval(max(0.0, tokens.low), tokens.high))
+
+
 def _finding_lines(each: Explanation) -> Iterator[str]:
     for finding in each.findings:
-        if finding.id in (*IN_VERDICT, "no_workable_fraction"):
+        if finding.id in IN_VERDICT:
             continue  # the verdict says it
         where = _places(finding.evidence, each.launch)
         more = ", ..." if len(finding.evidence) > MOST_PLACES else ""

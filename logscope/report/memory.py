@@ -13,6 +13,7 @@ from logscope.timeline import PhaseRow
 from logscope.units import Quantity, gib
 from logscope.words import inside_a_sentence, phase_title, rank_label
 
+_START = ("", "free at the start")
 _LEDGER_COLUMNS = (
     Column("Item"),
     Column("Taken GiB", "bytes"),
@@ -63,12 +64,14 @@ def ledger_table(rows: Sequence[LedgerRow], launch: Launch) -> Table | None:
     how = "measured" if own[0].begin in stated else "derived"
     start = Quantity(own[0].free_before, own[0].resolution)
     shown = [TableRow(("free at the start", None, start, how, _lines(own[0].begin, own[0].begin, launch)))]
+    free = own[0].free_before
     for row, after in zip(own, [*own[1:], None], strict=True):
-        if row.is_rounding or not row.bytes:
-            continue
+        before = free
         free = after.free_after if after is not None and after.is_rounding else row.free_after  # as the log prints it
+        if row.is_rounding or (not row.bytes and free == before):
+            continue
         numbers = (Quantity(row.bytes, row.resolution), Quantity(free, row.resolution))
-        shown.append(TableRow((row.item, *numbers, row.kind, _lines(row.begin, row.end, launch))))
+        shown.append(TableRow((_item(row, own), *numbers, row.kind, _lines(row.begin, row.end, launch))))
     title = "Where the memory went"
     if len(least) > 1:
         apart = _furthest(rows, own)
@@ -77,13 +80,20 @@ def ledger_table(rows: Sequence[LedgerRow], launch: Launch) -> Table | None:
     return Table(title, _LEDGER_COLUMNS, tuple(shown))
 
 
+def _item(row: LedgerRow, own: Sequence[LedgerRow]) -> str:
+    """Name a row; with its label where another one of the rank has the same name."""
+    is_alone = len({other.label for other in own if other.item == row.item}) == 1
+    return row.item if is_alone or not row.label else f"{row.item} ({row.label})"
+
+
 def _furthest(rows: Sequence[LedgerRow], own: Sequence[LedgerRow]) -> int:
-    """Return the largest difference, beyond print resolution, between what one rank and any other took for the same thing."""
+    """Return the largest difference, beyond print resolution, between one rank and any other: in what it had, or took for one thing."""
     taken: dict[Rank, dict[tuple[str, str], int]] = {}
     steps: dict[tuple[str, str], int] = {}
     for row in rows:
         key = (row.phase, row.item)
-        amounts = taken.setdefault(row.rank, {})
+        amounts = taken.setdefault(row.rank, {_START: row.free_before})
+        steps[_START] = max(steps.get(_START, 0), row.resolution)
         amounts[key] = amounts.get(key, 0) + row.bytes
         steps[key] = max(steps.get(key, 0), row.resolution)
     mine = taken[own[0].rank]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from logscope.units import Quantity
+
+if TYPE_CHECKING:
+    from logscope.checker import Checked  # only a check needs it
 
 CellUnit = Literal["text", "bytes", "s", "count"]
 Style = Literal["good", "bad", "warning", "aside", "plain"]
@@ -86,9 +89,13 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that a command says: ``sections`` for people, ``data`` for programs (JSON), ``records`` for tables of data."""
+    """All that a command says: ``sections`` for people, ``data`` for programs (JSON), ``records`` for tables of data.
+
+    ``checked`` are the results of a check, for the formats of CI systems; None for any other command.
+    """
 
     command: str
     sections: tuple[Section, ...]
     data: Mapping[str, object]
     records: Records | None = field(default=None)
+    checked: Checked | None = None

@@ -1,15 +1,16 @@
 """What a launch's lines say about the size of its KV cache, and about mem_fraction_static."""
 
-from logscope.sizing.figures import DRAFT_COUNTED_SINCE, KV_CACHE, STATES
+from logscope.sizing.figures import DRAFT_COUNTED_SINCE, KV_CACHE, POOLS, STATES
 from logscope.sizing.size_up import size_up
 from logscope.sizing.suggest import HIGHEST_FRACTION, least_viable, suggested_fraction
-from logscope.sizing.types import BoundBy, Cell, Fraction, Pool, Profile, RankSizing, Sizing, Stated
-from logscope.sizing.what_if import Grant, WhatIf, fraction_used, grant_for
+from logscope.sizing.types import BoundBy, Cell, Fraction, Pool, Profile, RankSizing, RunOut, Sizing, Stated
+from logscope.sizing.what_if import Grant, WhatIf, fraction_used, grant_for, taken_beside, worth
 
 __all__ = [
     "DRAFT_COUNTED_SINCE",
     "HIGHEST_FRACTION",
     "KV_CACHE",
+    "POOLS",
     "STATES",
     "BoundBy",
     "Cell",
@@ -18,6 +19,7 @@ __all__ = [
     "Pool",
     "Profile",
     "RankSizing",
+    "RunOut",
     "Sizing",
     "Stated",
     "WhatIf",
@@ -26,4 +28,6 @@ __all__ = [
     "least_viable",
     "size_up",
     "suggested_fraction",
+    "taken_beside",
+    "worth",
 ]

@@ -66,7 +66,7 @@ def _of_rank(rank: RankSizing, *, add_up: bool) -> Iterator[Contradiction]:
     if total is not None and avail is not None and avail.amount.low > total.amount.high:
         yield Contradiction(
             "rise",
-            f"{_printed(total.amount)} GiB are free before the weights, and more, {_printed(avail.amount)} GiB, after them",
+            f"free memory rises while the weights load, from {_printed(total.amount)} GiB to {_printed(avail.amount)}",
             (total.pos, avail.pos),
         )
     if avail is None or not add_up:

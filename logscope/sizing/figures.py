@@ -15,6 +15,7 @@ KV_CACHE = "KV cache"
 STATES = ("Mamba state", "Mamba intermediate state")
 POOLS = (KV_CACHE, *STATES, "unified memory pool")  # the items that the budget pays for
 DRAFT_COUNTED_SINCE = "0.5.14"
+_LATE_PHASES = ("cuda_graph", "warmup", "ready", "serving")  # their free memory is what the pools left
 
 Said = tuple[Event, Worker | None]
 
@@ -96,7 +97,7 @@ def _due(pools: Sequence[Pool], lines: Sequence[Said]) -> Pos | None:
     stand = next(
         (event.pos for event, worker in lines if event.pattern.id == "memory_pool.end" and worker != "draft"), None
     )
-    return late or first or stand
+    return late or min((pos for pos in (first, stand) if pos is not None), key=lambda pos: pos.line, default=None)
 
 
 def _avail(before: Sequence[Said], *, has_pools: bool) -> Stated | None:
@@ -105,6 +106,8 @@ def _avail(before: Sequence[Said], *, has_pools: bool) -> Stated | None:
     taken: list[Quantity] = []
     for event, worker in before:
         if not has_pools and worker == "draft" and event.pattern.phase != "load_weights":
+            continue
+        if not has_pools and (event.pattern.phase in _LATE_PHASES or event.pattern.id == "memory_pool.end"):
             continue
         if event.quantity("avail_mem_bytes") is not None and event.pattern.edge != "begin":
             stated, taken = event, []

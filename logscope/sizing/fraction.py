@@ -44,6 +44,8 @@ def fraction_of(launch: Launch, clues: Clues) -> Fraction:
         return found
     implied = fraction_for_rest(clues.avail.amount, clues.total.amount, clues.rest)
     implied = Interval(max(0.0, implied.low), max(0.0, implied.high))
+    if implied.low >= 1:
+        return found  # no fraction: the line of A was written after the pools were made
     slack = None if clues.unexplained is None else clues.unexplained / clues.total.amount.low
     found = replace(found, implied=implied, is_floor=clues.is_floor, slack=slack)
     return replace(found, verdict=_verdict(found, clues))
@@ -89,6 +91,15 @@ def _verdict(found: Fraction, clues: Clues) -> Verdict:
     if value <= implied.high + found.slack + EXACT:
         return "meets"
     return "above" if clues.certain else "unknown"
+
+
+def value_used(known: Fraction) -> float | None:
+    """Return the fraction that ran: the one in force, or the middle of what the pools imply where they refute it or stand alone."""
+    if known.in_force is not None and known.verdict in ("meets", "unknown"):
+        return known.in_force
+    if known.implied is not None and not known.is_floor:
+        return (known.implied.low + known.implied.high) / 2
+    return known.in_force
 
 
 def profile_events(events: Sequence[Event]) -> list[Event]:

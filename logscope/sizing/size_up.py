@@ -11,7 +11,7 @@ from logscope.rank import Rank
 from logscope.server_args import arg_count, arg_number
 from logscope.sizing.contradictions import contradictions_of
 from logscope.sizing.figures import DRAFT_COUNTED_SINCE, KV_CACHE, STATES, rank_sizings
-from logscope.sizing.fraction import Clues, fraction_of, profile_events
+from logscope.sizing.fraction import Clues, fraction_of, profile_events, value_used
 from logscope.sizing.modelled import not_modelled
 from logscope.sizing.profile import check_profile
 from logscope.sizing.types import BoundBy, Cell, Fraction, Pool, RankSizing, Sizing, Stated
@@ -43,8 +43,7 @@ class _Paid:
 
 def size_up(launch: Launch) -> Sizing:
     """Return the figures of a launch."""
-    ranks = rank_sizings(launch)
-    page_size, page_known = page_size_of(launch)
+    ranks, (page_size, page_known) = rank_sizings(launch), page_size_of(launch)
     profiles = [(event, check_profile(event, launch)) for event in profile_events(launch.events)]
     sound = [event for event, checked in profiles if not checked.faults]
     is_device = str(launch.args.values.get("device", "cuda")) not in ("cpu", "mps")
@@ -58,7 +57,7 @@ def size_up(launch: Launch) -> Sizing:
     cap = _bound_by_cap(launch, tokens, page_size)
     paid = _paid_for(own, page_size, counted=counted) if not notes else None
     certain = is_device and _all_ranks_seen(launch) and _is_modern(launch)
-    clues = Clues(avail, total, paid, cap, own.unexplained if own else None, certain)
+    clues = Clues(avail, total, paid, cap or _may_be_capped(launch, tokens), own.unexplained if own else None, certain)
     fraction = fraction_of(launch, clues)
     is_pool_wrong = any(each.kind in ("pool", "negative") for each in contradictions)
     cell = _cell(own, launch, counted, page_size, sound) if not is_pool_wrong else None
@@ -79,6 +78,7 @@ def size_up(launch: Launch) -> Sizing:
         profiles=tuple(checked for _, checked in profiles),
         notes=tuple([*notes, _SHARED] if not is_device and ranks else notes),
         contradictions=contradictions,
+        is_draft_paid=counted,
     )  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def _least_of(ranks: Sequence[RankSizing], profiles: Sequence[Event]) -> tuple[S
     return _profiled(profiles, "profile_avail_bytes", avail), _profiled(profiles, "total_bytes", total)
 
 
-_SHARED = "free memory is that of the host here, which other processes change at any time: figures are no proof"
+_SHARED = "the device shares memory with the host, where other processes take and give at any time: these figures are estimates"
 
 
 def _least(stated: Sequence[Stated | None]) -> Stated | None:
@@ -200,8 +200,16 @@ def _bound_by_cap(launch: Launch, tokens: Stated | None, page_size: int) -> bool
     return bool(cap and tokens and not profiled and tokens.amount.low == cap // page_size * page_size)
 
 
+def _may_be_capped(launch: Launch, tokens: Stated | None) -> bool:
+    """Return whether a cap that the log does not show may have set the capacity: it has no arguments, and the number is round."""
+    is_told = bool(launch.args.values) or launch.command is not None
+    return not is_told and tokens is not None and tokens.amount.low % 1000 == 0
+
+
 def _rest(launch: Launch, avail: Stated | None, total: Stated | None, fraction: Fraction) -> Interval | None:
-    if avail is None or total is None or fraction.in_force is None:
+    """Return what the fraction that ran leaves for the pools: where the pools refute what is in force, they tell it."""
+    ran = value_used(fraction)
+    if avail is None or total is None or fraction.in_force is None or ran is None:
         return None
     kept = next(
         (
@@ -211,8 +219,9 @@ def _rest(launch: Launch, avail: Stated | None, total: Stated | None, fraction: 
         ),
         None,
     )
-    multimodal = Interval(kept.low, kept.high) if kept else exact(0)
-    return rest(avail.amount, total.amount, exact(fraction.in_force), multimodal=multimodal)
+    is_refuted = ran != fraction.in_force  # what the pools imply has such a reserve in it already
+    multimodal = Interval(kept.low, kept.high) if kept and not is_refuted else exact(0)
+    return rest(avail.amount, total.amount, exact(ran), multimodal=multimodal)
 
 
 def _bound_by(

@@ -12,6 +12,7 @@ from logscope.sizing.types import Sizing
 from logscope.units import MIB
 
 HIGHEST_FRACTION = 0.95  # above it hardly anything is left for graphs and activations, on any card
+NARROW = 0.01  # of a window: less is no pool that serves
 USUAL_FRACTION = 0.88  # what SGLang takes where it does not know the card (0.4.6.post5 to 0.5.19)
 
 
@@ -23,17 +24,19 @@ def least_viable(minimum: float) -> float:
 def suggested_fraction(launch: Launch, sizing: Sizing) -> float | None:
     """Return the fraction to raise to: half way from the least that starts to what leaves as much free as SGLang itself would.
 
-    The reserve that SGLang chooses is not known exactly where the card is not; see ``default_reserve``. None: no fraction works.
+    The reserve that SGLang chooses is not known exactly where the card is not; see ``default_reserve``. Always below what ran out of
+    memory in an earlier launch. None: no fraction works.
     """
     minimum, total = sizing.fraction.minimum, sizing.total
     if minimum is None or total is None:
         return None
     least = least_viable(minimum.high)
-    if least >= HIGHEST_FRACTION:
+    highest = HIGHEST_FRACTION if sizing.run_out is None else min(HIGHEST_FRACTION, sizing.run_out.fraction)
+    if least >= highest or (sizing.run_out is not None and highest - least < NARROW):
         return None
     kept = default_reserve(launch, total.amount.low)
-    highest = _leaving(kept, total.amount) if kept is not None else USUAL_FRACTION
-    middle = math.floor((least + min(HIGHEST_FRACTION, highest)) / 2 * 100) / 100
+    usual = _leaving(kept, total.amount) if kept is not None else USUAL_FRACTION
+    middle = math.floor((least + min(highest, usual)) / 2 * 100) / 100
     return max(least, round(middle, 2))
 
 

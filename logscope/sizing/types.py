@@ -9,7 +9,7 @@ from logscope.budget import Interval
 from logscope.model import Pos, Worker
 from logscope.rank import Rank
 
-CellSource = Literal["pool line", "DEBUG line", "model config", "given", "other log"]
+CellSource = Literal["pool line", "DEBUG line", "model config", "given", "other log", "other launch"]
 BoundBy = Literal["fraction", "max_total_tokens", "mamba", "swa", "draft", "page"]
 Verdict = Literal["meets", "below", "above", "unknown"]
 
@@ -101,14 +101,25 @@ class Contradiction:
 
 
 @dataclass(frozen=True, slots=True)
+class RunOut:
+    """A fraction with which an earlier launch of the same arguments ran out of memory beside its pool: number and line of that launch."""
+
+    fraction: float
+    launch: int
+    pos: Pos
+
+
+@dataclass(frozen=True, slots=True)
 class Sizing:
     """All figures of a launch that its KV cache depends on; bytes and tokens.
 
     ``total`` and ``avail`` are the least over the ranks, as SGLang takes them; ``limiting`` are the ranks with the least ``avail``
     (all that print the same). ``rest`` is A - T * (1 - f): what is left for the pools, negative where the launch fails.
+    ``f`` is the value in force, or what the pools imply where they refute that.
     ``paid`` is the budget that the pools as allocated need, None where no line tells or it is not modelled.
     ``tokens`` is the capacity that the server uses. ``notes`` say what is not modelled. Where ``contradictions`` stand, ``total`` and
-    ``avail`` are None, and so is what follows from them.
+    ``avail`` are None, and so is what follows from them. ``is_draft_paid``: the budget pays for the draft's weights and pools, too; else
+    they come out of what the fraction keeps free. ``run_out`` is known from other launches of the log only.
     """
 
     ranks: tuple[RankSizing, ...]
@@ -127,6 +138,8 @@ class Sizing:
     profiles: tuple[Profile, ...]
     notes: tuple[str, ...]
     contradictions: tuple[Contradiction, ...] = ()
+    is_draft_paid: bool = False
+    run_out: RunOut | None = None
 
     def of(self, rank: Rank) -> RankSizing | None:
         """Return the figures of one rank."""

@@ -10,7 +10,8 @@ from logscope.budget.releases import LAST_READ
 from logscope.model import Launch
 from logscope.server_args import arg_number
 from logscope.sizing.figures import KV_CACHE, STATES
-from logscope.sizing.types import Pool, Sizing
+from logscope.sizing.fraction import value_used
+from logscope.sizing.types import Pool, Sizing, Stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +59,50 @@ def grant_for(launch: Launch, sizing: Sizing, change: WhatIf) -> Grant | None:
         return Grant(fraction, left, kept, None, capped=False)
     page = change.page_size or sizing.page_size
     cap = change.max_total_tokens or int(arg_number(launch.args.values, "max_total_tokens") or 0) or None
-    counts, capped = [], False
+    counts, caps = [], []
     cells = (sizing.cell.charged.high, sizing.cell.charged.low)
     for amount, cell in zip((left.low, left.high), cells if left.low >= 0 else cells[::-1], strict=True):
         found = _count(_for_tokens(amount, sizing, launch), cell * change.cell_factor, page, cap, launch)
         counts.append(found[0])
-        capped = capped or found[1]
-    return Grant(fraction, left, kept, Interval(min(counts), max(counts)), capped)
+        caps.append(found[1])
+    tokens = Interval(min(counts), max(counts))
+    if all(caps) and not _states_and_cached(sizing)[0]:  # what the cap leaves of the budget stays free, too
+        charged, factor = sizing.cell.charged, change.cell_factor
+        kept = sizing.avail.amount - Interval(tokens.low * charged.low * factor, tokens.high * charged.high * factor)
+    return Grant(fraction, left, kept, tokens, any(caps))
 
 
 def fraction_used(sizing: Sizing) -> float | None:
     """Return the fraction that is in force, or the middle of what the pools imply."""
-    known = sizing.fraction
-    if known.in_force is not None and known.verdict in ("meets", "unknown"):
-        return known.in_force
-    if known.implied is not None and not known.is_floor:
-        return (known.implied.low + known.implied.high) / 2
-    return known.in_force
+    return value_used(sizing.fraction)
+
+
+def worth(launch: Launch, sizing: Sizing, amount: Interval) -> Interval | None:
+    """Return how many tokens more the budget holds with so many bytes more; None where that is not known, or a cap set the capacity.
+
+    Of what it gains, states of Mamba layers take the share that they have of it, unless their number is given.
+    """
+    cell = sizing.cell
+    if cell is None or cell.charged.low <= 0 or amount.low < 0 or sizing.bound_by == "max_total_tokens":
+        return None
+    share = 1.0 if launch.args.values.get("max_mamba_cache_size") is not None else _share_of_tokens(sizing)
+    return Interval(amount.low * share // cell.charged.high, amount.high * share // cell.charged.low)
+
+
+def taken_beside(launch: Launch, sizing: Sizing) -> Stated | None:
+    """Return what a launch that became ready took on its limiting rank beside the pools: graphs, buffers, a draft that is not paid for.
+
+    All of it comes out of what the fraction keeps free. None where the log does not show it, or is no proof (see ``Sizing.notes``); the
+    place is that of the last free memory.
+    """
+    own = sizing.of(sizing.limiting[0]) if sizing.limiting else None
+    if launch.outcome.kind != "ready" or sizing.notes or own is None or own.avail is None or own.last is None:
+        return None
+    paid = [pool for pool in own.pools if pool.worker != "draft" or sizing.is_draft_paid]
+    if not paid or own.last.pos.line <= max(pool.pos.line for pool in paid):
+        return None
+    left = own.avail.amount - sum((pool.size for pool in paid), start=exact(0.0))
+    return Stated(left - own.last.amount, own.last.pos)
 
 
 def _count(amount: float, cell: float, page: int, cap: int | None, launch: Launch) -> tuple[int, bool]:
@@ -86,12 +114,20 @@ def _count(amount: float, cell: float, page: int, cap: int | None, launch: Launc
 
 def _for_tokens(amount: float, sizing: Sizing, launch: Launch) -> float:
     """Return the part of a budget that is for tokens: states of Mamba layers take a share of it, or what was given for them."""
+    states, cached = _states_and_cached(sizing)
+    if cached and launch.args.values.get("max_mamba_cache_size") is not None:
+        return amount - states
+    return amount * _share_of_tokens(sizing)
+
+
+def _share_of_tokens(sizing: Sizing) -> float:
+    states, cached = _states_and_cached(sizing)
+    return cached / (cached + states) if states and cached else 1.0
+
+
+def _states_and_cached(sizing: Sizing) -> tuple[float, float]:
+    """Return the bytes of the limiting rank's pools: those of states, those of tokens."""
     own = sizing.of(sizing.limiting[0]) if sizing.limiting else None
     pools: tuple[Pool, ...] = own.pools if own else ()
     states = sum(pool.size.low for pool in pools if pool.item in STATES)
-    cached = sum(pool.size.low for pool in pools if pool.item == KV_CACHE)
-    if not states or not cached:
-        return amount
-    if launch.args.values.get("max_mamba_cache_size") is not None:
-        return amount - states
-    return amount * cached / (cached + states)
+    return states, sum(pool.size.low for pool in pools if pool.item == KV_CACHE)

@@ -4,7 +4,7 @@
     python -m tests.conformance.new_release 0.5.24 --before 0.5.22
 
 Only messages that bear on a launch count. Standard output is a pattern file: a comment for each new, changed and vanished message, and a
-block to paste for each that the pattern files do not know yet. Exit code 1 if there is one.
+block to paste for each that the pattern files do not know yet, and the names of new arguments. Exit code 1 if there is one.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ import difflib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from logscope.events import Recogniser
 from logscope.gaps import find_gaps, gap_pack
 from logscope.packcheck import message_of
 from logscope.packs import load_packs
 
+from .arguments import argument_names
 from .releases import cache_dir, fetch, list_releases, sorted_releases
 from .run import Finding, judge_releases
 
@@ -102,6 +104,12 @@ def blocks(findings: Sequence[Finding], release: str) -> str:
     return pack.replace("  [[event.form]]\n", f'  [[event.form]]\n  since = "{release}"\n')
 
 
+def unknown_arguments(root: Path) -> list[str]:
+    """Return a comment on the arguments of an unpacked release that the pattern files do not list; none if they list all."""
+    names = [name for name in argument_names(root) if name not in load_packs().arguments]
+    return [f"# arguments, to be listed in patterns/server_args.toml: {' '.join(names)}"] if names else []
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(
@@ -112,17 +120,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     cache_dir().mkdir(parents=True, exist_ok=True)
     before = options.before or _release_before(options.release)
-    for release in (before, options.release):
-        fetch(release, cache_dir())
+    fetch(before, cache_dir())
+    arguments = unknown_arguments(fetch(options.release, cache_dir()))
     earlier, later = judge_releases([before, options.release], jobs=1)
     used = {form: True for finding in later.findings for form in finding.forms}
     difference = compare(earlier.findings, later.findings)
     missing = unknown(later.findings)
     sys.stdout.write(
-        "\n".join([*report_lines(difference, options.release, used), "", blocks(missing, options.release)]) + "\n"
+        "\n".join([*report_lines(difference, options.release, used), *arguments, "", blocks(missing, options.release)])
+        + "\n"
     )
     sys.stderr.write(f"{len(missing)} messages of {options.release} are not known; compared with {before}\n")
-    return 1 if missing else 0
+    return 1 if missing or arguments else 0
 
 
 def _release_before(release: str) -> str:

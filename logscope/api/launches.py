@@ -1,4 +1,4 @@
-"""The Python interface: launches as views with frames, at home in a notebook."""
+"""``logscope.read``: launches as views with frames, at home in a notebook."""
 
 from __future__ import annotations
 
@@ -151,3 +151,22 @@ class Launches(Sequence[LaunchView]):
 
     def _repr_html_(self) -> str:
         return "".join(view._repr_html_() for view in self)
+
+
+Log = AnyPath | Sequence[AnyPath] | LaunchView | Launches
+
+
+def views_of(log: Log) -> Sequence[LaunchView]:
+    """Return the launches of a log, or those that have been read; there is at least one.
+
+    Raises:
+        LogscopeError: a log is missing or unreadable, or holds no launch.
+    """
+    if isinstance(log, LaunchView):
+        return (log,)
+    return log if isinstance(log, Launches) else read(log)
+
+
+def view_of(log: Log) -> LaunchView:
+    """Return the last launch of a log; see ``views_of``."""
+    return views_of(log)[-1]

@@ -1,0 +1,196 @@
+"""Rules over launches, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from logscope.model import Level, Pos
+from logscope.packs import Place
+from logscope.units import Quantity
+
+Status = Literal["pass", "fail", "inconclusive", "skipped"]
+Quantifier = Literal["each", "any", "min", "max", "spread", "sum", "count"]
+Operator = Literal["<=", ">=", "<", ">", "==", "!="]
+Source = Literal["event", "phase", "ledger", "arg", "launch"]
+
+FLAGS = "command line"  # where rules from flags stand, in place of a file
+LEVELS: Mapping[Level, int] = {"error": 0, "warning": 1, "note": 2}  # worst first
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number in base units and its dimension: "bytes", "s", "tokens", "percent" or "" for plain numbers."""
+
+    value: float
+    dimension: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A comparison: with an amount, or with the baseline's value plus or minus an amount (or a share of it)."""
+
+    operator: Operator
+    amount: Amount | None
+    from_baseline: bool = False
+    sign: int = 0
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """Which values a rule looks at: of one source, of these ranks and this worker."""
+
+    source: Source
+    name: str
+    field: str = ""
+    worker: str | None = None
+    rank: str | None = None
+    role: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """What a rule asks for; exactly one kind of it.
+
+    ``bounds``: quantifier -> bound, over selected values. ``equals``: a text or number. ``reach`` with ``ranks`` and
+    ``within_s``; ``present``, ``absent`` (event, finding and cause ids, with stars) with ``until``; ``sequence`` per rank;
+    ``identity``; ``coverage`` and ``unknown_lines``; ``unchanged``: what a comparison with the baseline must not change.
+    """
+
+    bounds: Mapping[Quantifier, Bound] = field(default_factory=dict)
+    equals: str | None = None
+    reach: str | None = None
+    all_ranks: bool = False
+    within_s: float | None = None
+    present: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    until: str | None = None
+    sequence: tuple[str, ...] = ()
+    identity: str | None = None
+    coverage: Bound | None = None
+    unknown_lines: Bound | None = None
+    unchanged: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """When rules apply: labels from the command line, arguments in force, a range of releases."""
+
+    name: str
+    labels: Mapping[str, str]
+    args: Mapping[str, str]
+    since: str | None
+    until: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTest:
+    """A test that a rule carries: lines of a log, lines of a baseline, labels, and the status that must come out."""
+
+    given: str
+    baseline: str | None
+    labels: Mapping[str, str]
+    expect: Status
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One sentence that must hold of a launch."""
+
+    id: str
+    why: str
+    level: Level
+    place: Place
+    select: Select | None
+    expect: Expect
+    when: tuple[str, ...] = ()
+    optional: bool = False
+    tests: tuple[RuleTest, ...] = ()
+
+    @property
+    def is_in_file(self) -> bool:
+        """Whether it stands in a file; those of flags stand on the command line."""
+        return self.place.file != FLAGS
+
+    @property
+    def where(self) -> str:
+        """Where it stands, for people."""
+        return str(self.place) if self.is_in_file else FLAGS
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """A rules file: its rules, lanes, and the baseline that it names."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    lanes: Mapping[str, Lane]
+    baseline: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One selected value: whose, how much, and the line that says so. Texts have no number."""
+
+    rank: str
+    number: Quantity | None
+    text: str
+    dimension: str
+    pos: Pos | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one rule on one launch.
+
+    ``expected`` and ``found`` are for people; ``values`` all that was looked at; ``evidence`` the first lines; ``cause`` the likely
+    cause by explain or diff; ``accept`` how a person accepts a new value, empty where that makes no sense.
+    """
+
+    rule: Rule
+    launch: int
+    status: Status
+    expected: str
+    found: str
+    reason: str = ""
+    values: tuple[Value, ...] = ()
+    evidence: tuple[Pos, ...] = ()
+    cause: str = ""
+    accept: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What one expectation came to, before it is a result."""
+
+    status: Status
+    found: str
+    reason: str = ""
+    values: tuple[Value, ...] = ()
+    evidence: tuple[Pos, ...] = ()
+    uses_baseline: bool = False
+    limits: Mapping[Quantifier, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """All results of a check: the one type that every output format is made from.
+
+    ``properties`` are facts of the launch (model, tp, release) for reports; ``source`` the logs; ``rules`` the rules file.
+    """
+
+    source: str
+    rules: str
+    results: tuple[Result, ...]
+    verdict: str
+    exit_code: int
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, status: Status) -> tuple[Result, ...]:
+        """Return the results of one status, errors first."""
+        found = [result for result in self.results if result.status == status]
+        return tuple(sorted(found, key=lambda result: LEVELS[result.rule.level]))
