@@ -234,7 +234,7 @@ def peel_outer(line: LogLine, envelope: Envelope) -> tuple[LogLine, bool]:
 
 def _any_of(prefixes: Sequence[Prefix]) -> re.Pattern[str]:
     """Return a regex that fits wherever one of the prefixes does: it takes a fourth of the time of trying one after the other."""
-    alternatives = (f"(?:{_NAMED_GROUP.sub('(?:', prefix.regex.pattern)})" for prefix in prefixes)
+    alternatives = (f"(?:{_NAMED_GROUP.sub('(?:', prefix.pattern)})" for prefix in prefixes)
     try:
         return re.compile("|".join(alternatives) or "(?!)")
     except re.error:  # a user's regex with flags or back references of its own

@@ -17,7 +17,6 @@ from logscope.packs import Packs, load_packs
 from logscope.reading import Reading
 from logscope.render import find_renderer, renderer_names
 from logscope.report import Report
-from logscope.report.share import share_report
 from logscope.safe import clean_lines
 from logscope.source import find_sources
 
@@ -150,7 +149,11 @@ def choose(count: int, choice: str) -> list[int]:
 
 def for_sharing(report: Report, launches: Sequence[Launch], *, share: bool) -> Report:
     """Return the report as it may leave the house, if that is asked for."""
-    return share_report(report, launches) if share else report
+    if not share:
+        return report
+    from logscope.report.share import share_report
+
+    return share_report(report, launches)
 
 
 def write_report(report: Report, format_name: str | None, targets: list[tuple[str, Path]]) -> None:

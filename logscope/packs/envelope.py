@@ -52,7 +52,7 @@ def _prefix(table: Table, place: Place, values: FileValues, header: str) -> Pref
     values.check_keys(table, "id regex gate since until sample rejects", place, f"[[{header}]]")
     return Prefix(
         id=values.text(table, "id", place, needed=True),
-        regex=values.regex(table, "regex", place, "tags" if header == "sglang" else None),
+        pattern=values.regex(table, "regex", place, "tags" if header == "sglang" else None).pattern,
         place=place,
         gate=values.text(table, "gate", place) or None,
         samples=values.samples(table, header, place),
@@ -78,8 +78,8 @@ def _secret(table: Table, place: Place, values: FileValues, header: str) -> Secr
     values.check_keys(table, "id regex keep contains sample rejects", place, "[[secret]]")
     return Secret(
         id=values.text(table, "id", place, needed=True),
-        regex=values.regex(table, "regex", place, "secret"),
-        keep=values.regex(table, "keep", place) if "keep" in table else None,
+        pattern=values.regex(table, "regex", place, "secret").pattern,
+        keep_pattern=values.regex(table, "keep", place).pattern if "keep" in table else None,
         place=place,
         samples=values.samples(table, header, place),
         rejects=values.texts(table, "rejects", place),
