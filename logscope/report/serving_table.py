@@ -33,8 +33,8 @@ def _whole(value: float) -> str:
 
 def _short_count(value: float) -> str:
     """Write a count in six characters."""
-    for step, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
-        if value >= 10 * step:
+    for least, step, letter in ((10**9, 10**9, "G"), (10**6, 10**6, "M"), (10**4, 10**3, "k")):
+        if value >= least:
             return f"{value / step:.1f}{letter}"
     return count_text(int(value))
 
@@ -72,9 +72,10 @@ def _length(table: Table) -> int:
     widths = [len(column.title) for column in table.columns]
     for row in table.rows:
         for place, cell in enumerate(row.cells):
-            extra = 2 if (row.is_detail and not place) or (row.mark and place == len(widths) - 1) else 0
-            widths[place] = max(widths[place], len(str(cell or "")) + extra)
-    return sum(widths) + _BETWEEN * (len(widths) - 1)
+            indent = 2 if row.is_detail and not place else 0
+            widths[place] = max(widths[place], len(str(cell or "")) + indent)
+    gutter = 2 if any(row.mark for row in table.rows) else 0
+    return gutter + sum(widths) + _BETWEEN * (len(widths) - 1)
 
 
 def _table_with(view: View, figures: Sequence[_Figure]) -> Table:
