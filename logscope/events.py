@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from logscope.lines import build_gate, read_lines
 from logscope.model import Drift, Event, LogLine, Value
@@ -13,6 +14,9 @@ from logscope.rank import Rank, parse_rank
 from logscope.scan import Gate, ReadState
 from logscope.server_args import parse_command, parse_server_args, read_value
 from logscope.units import NUMBER_UNITS, parse_number
+
+if TYPE_CHECKING:
+    from regex import Match as FormMatch
 
 FORM_TIMEOUT_S = 1.0  # a form that takes longer on one line does not fit it
 _TEXT_KEPT = 4000
@@ -113,10 +117,7 @@ def printed_values(line: LogLine, pattern: Pattern, form: Form) -> dict[str, str
     """Return the values as printed; None if the form does not fit. What touches the cut end of a file is left out."""
     if form.pairs is not None:
         return _read_pairs(line, pattern, form, form.pairs)
-    try:
-        match = form.compiled().search(line.text, timeout=FORM_TIMEOUT_S)
-    except TimeoutError:
-        return None
+    match = _search(form, line.text)
     if match is None:
         return None
     printed = {name: text for name, text in match.groupdict().items() if text is not None}
@@ -124,6 +125,16 @@ def printed_values(line: LogLine, pattern: Pattern, form: Form) -> dict[str, str
         return printed
     at_the_cut = [name for name in printed if match.end(name) == len(line.text)]
     return printed | {name: _until_cut(pattern.fields.get(name), printed.pop(name)) for name in at_the_cut}
+
+
+def _search(form: Form, text: str) -> re.Match[str] | FormMatch[str] | None:
+    plain = form.plain()
+    if plain is not None:
+        return plain.search(text)
+    try:
+        return form.compiled().search(text, timeout=FORM_TIMEOUT_S)
+    except TimeoutError:
+        return None
 
 
 def _until_cut(field: Field | None, text: str) -> str:

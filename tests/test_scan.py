@@ -10,7 +10,8 @@ import pytest
 
 from logscope.events import Recogniser
 from logscope.model import Drift, Event
-from logscope.packs import Packs, load_packs
+from logscope.packs import Packs, builtin_dir, load_packs
+from logscope.packs.load import read_files
 from logscope.scan import Gate, HyperscanGate, ReadState, TrieGate, candidate_lines
 
 FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*/*.log"))
@@ -71,3 +72,22 @@ def test_the_next_line_is_given_where_it_is_asked_for(size: int) -> None:
         state.follow = line.number in {1, 4, 7}
     asked = [(5, b"five", True, False), (8, b"eight", False, False)]
     assert sorted([(*hit, True, True) for hit in HITS] + asked) == found
+
+
+def test_python_reads_built_in_forms_as_the_library_with_a_time_limit_does(packs: Packs) -> None:
+    forms = [form for pattern in packs.patterns for form in pattern.forms if form.regex is not None]
+    both = [(plain, form.compiled()) for form in forms if (plain := form.plain()) is not None]
+    assert len(both) >= 250
+    lines = {sample.line for pattern in packs.patterns for form in pattern.forms for sample in form.samples}
+    lines |= {line for pattern in packs.patterns for form in pattern.forms for line in form.rejects}
+    assert len(lines) >= 700
+    for line in lines:
+        for plain, limited in both:
+            one, other = plain.search(line), limited.search(line)
+            assert (one and (one.span(), one.groupdict())) == (other and (other.span(), other.groupdict()))
+
+
+def test_forms_of_users_keep_their_time_limit(tmp_path: Path) -> None:
+    (tmp_path / "ready.toml").write_bytes((builtin_dir() / "ready.toml").read_bytes())
+    mine = read_files([(tmp_path / "ready.toml", "ready.toml")])
+    assert {None} == {form.plain() for pattern in mine.patterns for form in pattern.forms if form.regex}

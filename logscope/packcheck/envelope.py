@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from logscope.lines import peel_outer, redact, split_at_prefixes
 from logscope.model import LogLine, Pos
 from logscope.packcheck.forms import release_problem
-from logscope.packcheck.slowness import envelope_runaway_text
+from logscope.packcheck.slowness import plain_runaway_text
 from logscope.packs import Envelope, Place, Prefix, Sample, Secret
 from logscope.packs.problems import Problem
 
@@ -32,7 +32,7 @@ def message_of(text: str, envelope: Envelope, closes: str | None = None) -> LogL
 def envelope_regex_problems(envelope: Envelope) -> Iterator[Problem]:
     """Yield the regexes that run away: no line can be read with them."""
     for compiled, place, samples in _regexes(envelope):
-        text = envelope_runaway_text(compiled, tuple(sample.line for sample in samples[:1]) or ("",))
+        text = plain_runaway_text(compiled, tuple(sample.line for sample in samples[:1]) or ("",))
         if text is not None:
             what = f"the regex takes too long on long input of {text!r}"
             yield Problem(place, what, "avoid nested repeats such as (a+)+ and .* beside .*")

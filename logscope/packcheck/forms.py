@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import regex
 from packaging.version import InvalidVersion, Version
 
-from logscope.packcheck.slowness import ADVERSARIAL_TIMEOUT_S, runaway_text
+from logscope.packcheck.slowness import ADVERSARIAL_TIMEOUT_S, plain_runaway_text, runaway_text
 from logscope.packs import SHORTEST_LITERAL, Form, Packs, Pattern, Place
 from logscope.packs.problems import Problem
 
@@ -63,7 +63,11 @@ def regex_problem(pattern: Pattern, form: Form) -> Problem | None:
         compiled = form.compiled()
     except regex.error as error:
         return Problem(form.place, f"not a regex: {error}: {form.regex}", "mend the regex")
-    text = runaway_text(compiled, tuple(sample.line for sample in form.samples[:1]) or form.contains[:1])
+    seeds = tuple(sample.line for sample in form.samples[:1]) or form.contains[:1]
+    text = runaway_text(compiled, seeds)
+    plain = form.plain()
+    if text is None and plain is not None:
+        text = plain_runaway_text(plain, seeds)
     if text is None:
         return None
     what = f"the regex of '{pattern.id}' does not finish in {ADVERSARIAL_TIMEOUT_S} s on long input of {text!r}"

@@ -15,8 +15,8 @@ _TORTURE_LENGTH = 3000
 _WORD = re.compile(r"\w+\W*")
 _MOST_WORDS = 6
 _MOST_BEGINS = 3
-_ENVELOPE_REPEATS = (12, 18, 24, 30, 100, 1000)  # in steps: Python's re cannot be stopped
-_ENVELOPE_BUDGET_S = 0.05
+_PLAIN_REPEATS = (12, 18, 24, 30, 100, 1000)  # in steps: Python's re cannot be stopped
+_PLAIN_BUDGET_S = 0.05
 
 
 @lru_cache(maxsize=4096)
@@ -39,14 +39,14 @@ def runaway_text(compiled: regex.Pattern[str], seeds: tuple[str, ...]) -> str | 
 
 
 @lru_cache(maxsize=1024)
-def envelope_runaway_text(compiled: re.Pattern[str], seeds: tuple[str, ...]) -> str | None:
-    """Return what ``runaway_text`` does, for a regex of the envelope: these run without a time limit."""
+def plain_runaway_text(compiled: re.Pattern[str], seeds: tuple[str, ...]) -> str | None:
+    """Return what ``runaway_text`` does, for a regex that runs without a time limit: of the envelope, and of built-in forms."""
     for seed, text in _tortures(seeds):
-        for repeats in _ENVELOPE_REPEATS:
+        for repeats in _PLAIN_REPEATS:
             for begin in _begins(seed):
                 begun = time.thread_time()
                 compiled.search(f"{begin}{text * repeats}\0")
-                if time.thread_time() - begun > _ENVELOPE_BUDGET_S:
+                if time.thread_time() - begun > _PLAIN_BUDGET_S:
                     return text
     return None
 

@@ -98,6 +98,7 @@ def _form(table: Table, contains: Sequence[str], place: Place, values: FileValue
         set={key: str(value) for key, value in values.table(table, "set", place).items()},
         samples=values.samples(table, "event.form", place),
         rejects=values.texts(table, "rejects", place),
+        is_builtin=values.is_builtin,
     )
 
 

@@ -108,7 +108,7 @@ class _Reader:
             place = Place(name, int(at[1]) if at else len(text.splitlines()))
             self.problems.append(Problem(place, f"not TOML: {error}", "mend the syntax; regexes go into '''...'''"))
             return
-        values = FileValues(name, text, self.problems)
+        values = FileValues(name, text, self.problems, is_builtin=path.parent == builtin_dir())
         if path.name == ENVELOPE:
             self.envelope = joined(self.envelope, read_envelope(document, values))
             return

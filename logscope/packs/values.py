@@ -30,8 +30,8 @@ def _begins_with_key(line: str, key: str) -> bool:
 class FileValues:
     """Reads values out of the tables of one file, and adds to ``problems`` what is wrong with them."""
 
-    def __init__(self, name: str, text: str, problems: list[Problem]) -> None:
-        self.name = name
+    def __init__(self, name: str, text: str, problems: list[Problem], is_builtin: bool = False) -> None:
+        self.name, self.is_builtin = name, is_builtin
         self._problems = problems
         self._lines = text.split("\n")
         headers = ((number, _HEADER.match(line)) for number, line in enumerate(self._lines, 1))
