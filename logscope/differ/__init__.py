@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from logscope.causes import diagnose
 from logscope.differ.arguments import acts_on, changed_args, changed_facts
-from logscope.differ.attribution import attribute, token_step
+from logscope.differ.attribution import attribute, token_steps
 from logscope.differ.because import find_causes
 from logscope.differ.evidence import Evidence
 from logscope.differ.figures import due_ranks
@@ -50,7 +50,7 @@ def diff_launches(
     args = changed_args(first.launch, second.launch, packs)
     same_cell = not any("cell" in acts_on(arg.name, packs) for arg in args if not arg.noise)
     budget = attribute(first, second, same_cell=same_cell)
-    apart = token_step(budget, first, second, tolerance.bytes)
+    apart = token_steps(budget, first, second, tolerance.bytes)
     changes, notes = compare_steps(baselines, after, packs, tolerance, apart)
     times = phase_times(first.launch, second.launch)
     evidence = Evidence(first, second, packs, budget, args, changes, times)

@@ -184,8 +184,8 @@ def _page_terms(first: Figures, second: Figures, explained: float) -> Iterator[T
         yield Term("page", 0.0, min(max(left, -(second.page_size - 1.0)), first.page_size - 1.0), 0.0)
 
 
-def token_step(attribution: Attribution, before: Side, after: Side, tolerance: float) -> float:
-    """Return how many tokens of capacity are no difference: what print resolution and tolerance are worth; 1 where pages or caps tell.
+def token_steps(attribution: Attribution, before: Side, after: Side, tolerance: float) -> tuple[float, float]:
+    """Return how many tokens of capacity print resolution is worth, and how many the tolerance; 1 where pages or caps tell.
 
     Args:
         tolerance: bytes.
@@ -194,8 +194,9 @@ def token_step(attribution: Attribution, before: Side, after: Side, tolerance: f
     cells = [sizing.cell.charged.low for sizing in sizings if sizing.cell]
     is_exact = any(sizing.bound_by == "max_total_tokens" for sizing in sizings)
     if not cells or is_exact or sizings[0].page_size != sizings[1].page_size or not attribution.terms:
-        return 1.0
-    return max(budget_step(attribution), tolerance) / min(cells) + sizings[0].page_size
+        return 1.0, 1.0
+    page = sizings[0].page_size
+    return budget_step(attribution) / min(cells) + page, tolerance / min(cells) + page
 
 
 def budget_step(attribution: Attribution) -> float:

@@ -14,36 +14,39 @@ from logscope.packs import Packs, Pattern
 TIME_NOISE_S = 2.0  # and
 TIME_NOISE = 0.2  # of it: loading and compiling vary so much from run to run
 _CAPACITY = ("tokens", "max_total_num_tokens")
+TOLERATED, SPREAD = "within the tolerance", "within the spread"  # reasons that are no print resolution
 _DEBUG = "debug_profile"  # printed by patched builds: a launch that does not print it has not missed a step
 _VAGUE = ("available_mem_bytes",)  # measured without emptying the allocator's cache first
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What counts as the same beyond print resolution: bytes, or a share (0.01 is 1 %); 0 is none."""
+    """What counts as the same beyond print resolution: bytes, seconds, or a share (0.01 is 1 %); 0 is none."""
 
     bytes: float = 0.0
     share: float = 0.0
+    seconds: float = 0.0
 
     def allows(self, delta: float, before: float, unit: str) -> bool:
         """Return whether a difference is within the tolerance."""
-        return abs(delta) <= self.share * abs(before) or (unit == "bytes" and abs(delta) <= self.bytes)
+        own = {"bytes": self.bytes, "s": self.seconds}.get(unit, 0.0)
+        return abs(delta) <= self.share * abs(before) or abs(delta) <= own
 
 
 def compare_steps(
-    baselines: Sequence[Launch], after: Launch, packs: Packs, tolerance: Tolerance, token_step: float = 1.0
+    baselines: Sequence[Launch], after: Launch, packs: Packs, tolerance: Tolerance, token_steps: tuple[float, float] = (1.0, 1.0)
 ) -> tuple[list[Change], list[str]]:
     """Return every step of the last baseline and of the other launch with its verdict, and what could not be compared.
 
     Args:
-        token_step: how many tokens of capacity are no difference: what the print resolution of memory is worth.
+        token_steps: how many tokens of capacity are no difference: what the print resolution of memory is worth, and the tolerance.
     """
     before = baselines[-1]
     joined, notes = align(before, after, packs)
     spread = _spread(baselines, packs)
     shown = [_shown(launch, packs) for launch in (before, after)]
     patterns = {pattern.id: pattern for pattern in packs.patterns}
-    judge = _Judge(shown[0], shown[1], patterns, packs, tolerance, spread, len(baselines), token_step)
+    judge = _Judge(shown[0], shown[1], patterns, packs, tolerance, spread, len(baselines), token_steps)
     changes = [judge.change({str(key): row[key] for key in row}) for row in joined.to_dict("records")]
     return _on_a_timeline(changes), notes
 
@@ -103,7 +106,7 @@ class _Judge:
     tolerance: Tolerance
     spread: Mapping[tuple[object, ...], tuple[float, float]]
     baselines: int
-    token_step: float
+    token_steps: tuple[float, float]
 
     def change(self, row: Mapping[str, object]) -> Change:
         """Judge one aligned row."""
@@ -148,15 +151,16 @@ class _Judge:
             return "unknown", "measured without emptying the cache: not comparable"
         if unit != "s" and abs(delta) <= sum(steps) / 2:
             return "same", "one token" if unit == "tokens" else "within print resolution"
-        if row["field"] in _CAPACITY and abs(delta) <= self.token_step:
+        if row["field"] in _CAPACITY and abs(delta) <= self.token_steps[0]:
             return "same", "within print resolution of the memory"
         if unit == "s" and abs(delta) <= max(TIME_NOISE_S, sum(steps) / 2, TIME_NOISE * max(before, after)):
             return "same", "within what time varies from run to run"
         known = self.spread.get(tuple(row[name] for name in KEY))
         if known is not None and known[0] - sum(steps) / 2 <= after <= known[1] + sum(steps) / 2:
-            return "same", f"within the spread of {self.baselines} baselines"
-        if self.tolerance.allows(delta, before, unit):
-            return "same", "within the tolerance"
+            return "same", f"{SPREAD} of {self.baselines} baselines"
+        by_memory = row["field"] in _CAPACITY and abs(delta) <= self.token_steps[1]
+        if by_memory or self.tolerance.allows(delta, before, unit):
+            return "same", TOLERATED
         return "changed", "beyond print resolution" if known is None else "beyond the spread of the baselines"
 
     def _one_sided(self, row: Mapping[str, object], *, in_before: bool) -> tuple[Verdict, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from logscope.differ.ranks import in_order, ranks_phrase
-from logscope.differ.steps import step_of
+from logscope.differ.steps import SPREAD, TOLERATED, step_of
 from logscope.differ.types import Attribution, Cause, Change, RuledOut, Side
 from logscope.units import count_text, gib
 from logscope.words import clip
@@ -26,7 +26,7 @@ def verdict_lines(
     """Yield the lines of the verdict."""
     changed = [change for change in changes if change.is_worth_showing]
     if not causes and not changed:
-        yield f"No change beyond print resolution: {before.name} and {after.name} {_both(before, after, budget)}."
+        yield f"No change beyond {_floor(changes)}: {_both(before, after, budget)}."
         yield from (f"No effect: {_ruled_out_text(each)}." for each in ruled_out)
         return
     yield _outcomes(before, after, budget) + _budgets(budget, causes)
@@ -89,19 +89,34 @@ def _has_consequence(before: Side, after: Side, budget: Attribution) -> bool:
     return before.launch.outcome.kind != after.launch.outcome.kind or tokens[0] != tokens[1]
 
 
+def _floor(changes: Sequence[Change]) -> str:
+    """Say what all that differs is within: print resolution, or what the user or other baselines allow."""
+    reasons = {change.reason for change in changes}
+    if TOLERATED in reasons:
+        return "the tolerance"
+    return "the spread of the baselines" if any(each.startswith(SPREAD) for each in reasons) else "print resolution"
+
+
 def _both(before: Side, after: Side, budget: Attribution) -> str:
+    names = f"{before.name} and {after.name}"
     if before.launch.outcome.kind == after.launch.outcome.kind == "ready":
-        tokens = f" with {count_text(budget.tokens_after)} tokens of KV cache" if budget.tokens_after else ""
-        return f"are both ready{tokens}"
-    return f"are alike in what both show ({_state(before, None)}; {_state(after, None)})"
+        first, second = budget.tokens_before, budget.tokens_after
+        if not first or not second:
+            return f"{names} are both ready"
+        counts = count_text(first) if first == second else f"{count_text(first)} and {count_text(second)}"
+        return f"{names} are both ready with {counts} tokens of KV cache{_share_text(first, second)}"
+    return f"{names} are alike in what both show ({_state(before, None)}; {_state(after, None)})"
 
 
 def _outcomes(before: Side, after: Side, budget: Attribution) -> str:
     first, second = budget.tokens_before, budget.tokens_after
-    share = ""
-    if first and second and abs(second / first - 1) >= _LEAST_SHARE:
-        share = f" ({_share(first, second)})"
+    share = _share_text(first, second)
     return f"{before.name} {_state(before, first)}; {after.name} {_state(after, second, share)}."
+
+
+def _share_text(first: float | None, second: float | None) -> str:
+    is_other = first and second and abs(second / first - 1) >= _LEAST_SHARE
+    return f" ({_share(first, second)})" if first and second and is_other else ""
 
 
 def _share(first: float, second: float) -> str:
