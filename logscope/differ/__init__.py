@@ -14,6 +14,7 @@ from logscope.differ.figures import due_ranks
 from logscope.differ.naming import TITLES
 from logscope.differ.ranks import in_order, ranks_cell, ranks_phrase
 from logscope.differ.ruled_out import find_ruled_out
+from logscope.differ.silent import absent_ranks
 from logscope.differ.steps import Tolerance, compare_steps, first_divergence, step_of
 from logscope.differ.times import WHOLE, phase_times, time_title
 from logscope.differ.types import (
@@ -57,11 +58,12 @@ def diff_launches(
     others = [_against(launch, evidence, same_cell) for launch in baselines[:-1]]
     causes = find_causes(evidence, others, tolerance)
     ruled_out = find_ruled_out(evidence, causes)
+    absent = tuple(absent_ranks(first, second, changes, packs))
     return Difference(
         before=first,
         after=second,
         baselines=len(baselines),
-        lines=tuple(verdict_lines(first, second, budget, causes, ruled_out, changes)),
+        lines=(*absent, *verdict_lines(first, second, budget, causes, ruled_out, changes, is_whole=not absent)),
         causes=tuple(causes),
         ruled_out=tuple(ruled_out),
         args=(*args, *changed_facts(changes)),
@@ -70,6 +72,7 @@ def diff_launches(
         changes=tuple(changes),
         first=first_divergence(changes),
         notes=(*notes, *_release_notes(first.launch, second.launch), *_node_notes((first, second))),
+        absent=absent,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from logscope.differ.arguments import changed_facts
 from logscope.differ.effects import find_effects
 from logscope.differ.evidence import BESIDE, Effect, Evidence
-from logscope.differ.failing import failures, is_out_of_memory_by
+from logscope.differ.failing import failures, is_of_the_first, is_out_of_memory_by
 from logscope.differ.naming import FRACTION, TITLES, Named, fraction_of, kind_of, name_effect
 from logscope.differ.phrases import change_text, effects_text
 from logscope.differ.steps import Tolerance
@@ -40,7 +40,9 @@ def find_causes(evidence: Evidence, others: Sequence[Evidence], tolerance: Toler
     causes = [_cause(named, own, evidence, is_alone=is_alone) for named, own in ranked]
     found = list(failures(evidence, effects))
     blamed = {name for failure in found for name in failure.names}
-    return [*found, *(cause for cause in causes if cause.name not in blamed)]
+    others = [cause for cause in causes if cause.name not in blamed]
+    is_of_first = evidence.after.diagnosis is not None and is_of_the_first(evidence, effects)
+    return [*others, *found] if is_of_first else [*found, *others]
 
 
 def _rank(effects: Sequence[Effect]) -> tuple[int, float, float]:

@@ -151,13 +151,6 @@ def _is_before_arguments(effect: Effect, evidence: Evidence) -> bool:
     return is_told or abs(effect.bytes or 0.0) > _MOST_BEFORE_WEIGHTS
 
 
-def acting(
-    terms: Sequence[str], evidence: Evidence, *, is_up: bool | None, args: Sequence[ArgChange] | None = None
-) -> ArgChange | None:
-    """Return the first of the arguments that fit, None where none does."""
-    return next(iter(fitting(terms, evidence, is_up=is_up, args=args)), None)
-
-
 def fitting(
     terms: Sequence[str], evidence: Evidence, *, is_up: bool | None, args: Sequence[ArgChange] | None = None
 ) -> list[ArgChange]:

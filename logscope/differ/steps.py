@@ -15,6 +15,7 @@ TIME_NOISE_S = 2.0  # and
 TIME_NOISE = 0.2  # of it: loading and compiling vary so much from run to run
 _CAPACITY = ("tokens", "max_total_num_tokens")
 TOLERATED, SPREAD = "within the tolerance", "within the spread"  # reasons that are no print resolution
+SILENT = "this rank is silent"
 _DEBUG = "debug_profile"  # printed by patched builds: a launch that does not print it has not missed a step
 _VAGUE = ("available_mem_bytes",)  # measured without emptying the allocator's cache first
 
@@ -46,8 +47,10 @@ def compare_steps(
     spread = _spread(baselines, packs)
     shown = [_shown(launch, packs) for launch in (before, after)]
     patterns = {pattern.id: pattern for pattern in packs.patterns}
-    judge = _Judge(shown[0], shown[1], patterns, packs, tolerance, spread, len(baselines), token_steps)
-    changes = [judge.change({str(key): row[key] for key in row}) for row in joined.to_dict("records")]
+    rows = [{str(key): row[key] for key in row} for row in joined.to_dict("records")]
+    said = _said_by_some(rows, "before"), _said_by_some(rows, "after")
+    judge = _Judge(shown[0], shown[1], patterns, packs, tolerance, spread, len(baselines), token_steps, said)
+    changes = [judge.change(row) for row in rows]
     return _on_a_timeline(changes), notes
 
 
@@ -65,6 +68,15 @@ def _spread(baselines: Sequence[Launch], packs: Packs) -> Mapping[tuple[object, 
         return {}
     rows = spread_of(baselines, packs).to_dict("records")
     return {tuple(row[name] for name in KEY): (float(row["low"]), float(row["high"])) for row in rows}
+
+
+def _said_by_some(rows: Sequence[Mapping[str, object]], side: str) -> frozenset[tuple[object, ...]]:
+    """Return the steps that some rank of a launch prints."""
+    return frozenset(_step_key(row) for row in rows if isinstance(row[f"file_{side}"], str) and row["rank"])
+
+
+def _step_key(row: Mapping[str, object]) -> tuple[object, ...]:
+    return tuple(row[name] for name in KEY if name != "rank")
 
 
 def _number(value: object) -> float | None:
@@ -107,6 +119,7 @@ class _Judge:
     spread: Mapping[tuple[object, ...], tuple[float, float]]
     baselines: int
     token_steps: tuple[float, float]
+    said_by_some: tuple[frozenset[tuple[object, ...]], frozenset[tuple[object, ...]]]
 
     def change(self, row: Mapping[str, object]) -> Change:
         """Judge one aligned row."""
@@ -173,6 +186,8 @@ class _Judge:
         is_early = launch.outcome.kind != "ready" and not silent.has_draft
         if (phase is not None and phase.order >= silent.end) or (row["worker"] == "draft" and is_early):
             return "unknown", f"not reached {other}"
+        if _step_key(row) in self.said_by_some[in_before]:
+            return "unknown", f"{SILENT} {other}"
         pattern = self.patterns.get(str(row["event"]))
         if pattern is not None and not _can_print(pattern, launch):
             return "unknown", f"SGLang {launch.releases} does not print it"

@@ -39,8 +39,9 @@ class Change:
 
     @property
     def is_worth_showing(self) -> bool:
-        """Whether it is more than noise: changed, or a step that one launch did not reach."""
-        return self.verdict == "changed" or (self.reason.startswith("not reached") and self.unit in ("bytes", "tokens"))
+        """Whether it is more than noise: changed, or a step that one launch did not reach, or one of its ranks does not print."""
+        is_absent = self.reason.startswith(("not reached", "this rank is silent"))
+        return self.verdict == "changed" or (is_absent and self.unit in ("bytes", "tokens"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,9 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All of it. ``lines`` are the verdict, sentence by sentence; ``notes`` say what could not be compared, and why."""
+    """All of it. ``lines`` are the verdict, sentence by sentence; ``notes`` say what could not be compared, and why; ``absent`` are the
+    sentences of the verdict about ranks that are missing or silent.
+    """
 
     before: Side
     after: Side
@@ -182,8 +185,9 @@ class Difference:
     changes: tuple[Change, ...]
     first: Divergence | None
     notes: tuple[str, ...]
+    absent: tuple[str, ...] = ()
 
     @property
     def is_changed(self) -> bool:
         """Whether anything changed beyond tolerance: a step, or how the launch went."""
-        return bool(self.causes) or any(each.is_worth_showing for each in self.changes)
+        return bool(self.causes or self.absent) or any(each.is_worth_showing for each in self.changes)

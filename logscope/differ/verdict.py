@@ -22,11 +22,17 @@ def verdict_lines(
     causes: Sequence[Cause],
     ruled_out: Sequence[RuledOut],
     changes: Sequence[Change],
+    *,
+    is_whole: bool = True,
 ) -> Iterator[str]:
-    """Yield the lines of the verdict."""
+    """Yield the lines of the verdict.
+
+    Args:
+        is_whole: all ranks speak in both logs.
+    """
     changed = [change for change in changes if change.is_worth_showing]
     if not causes and not changed:
-        yield f"No change beyond {_floor(changes)}: {_both(before, after, budget)}."
+        yield f"No {'change' if is_whole else 'other change'} beyond {_floor(changes)}: {_both(before, after, budget)}."
         yield from (f"No effect: {_ruled_out_text(each)}." for each in ruled_out)
         return
     yield _outcomes(before, after, budget) + _budgets(budget, causes)
@@ -124,6 +130,12 @@ def _share(first: float, second: float) -> str:
     return f"{second / first:,.0f} times as many" if second / first >= _MANIFOLD else f"{second / first - 1:+.1%}"
 
 
+def _short(sentence: str) -> str:
+    """Return what happened without its figures; where it begins with who says it, also what that is."""
+    head, mark, rest = sentence.partition(": ")
+    return f"{head}{mark}{rest}" if head.startswith("on ") else head
+
+
 def _contradiction(side: Side) -> str:
     """Say that lines of a launch cannot all be true, and that no budget rests on them."""
     found = side.sizing.contradictions[0]
@@ -139,7 +151,7 @@ def _state(side: Side, tokens: float | None, share: str = "") -> str:
         died = ", and died later" if launch.ended is not None and launch.ended.kind == "failed" else ""
         return f"is ready{capacity}{died}"
     if side.diagnosis is not None:
-        return f"failed{capacity}: {clip(side.diagnosis.sentence.partition(': ')[0], 160)}"
+        return f"failed{capacity}: {clip(_short(side.diagnosis.sentence), 160)}"
     if launch.outcome.kind == "cut" and not launch.has_start:
         return f"shows only a part of its launch{capacity.replace(' with', ',', 1)}"
     if launch.outcome.kind == "cut":
