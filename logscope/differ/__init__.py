@@ -15,7 +15,7 @@ from logscope.differ.naming import TITLES
 from logscope.differ.ranks import in_order, ranks_cell, ranks_phrase
 from logscope.differ.ruled_out import find_ruled_out
 from logscope.differ.silent import absent_ranks
-from logscope.differ.steps import Tolerance, compare_steps, first_divergence, step_of
+from logscope.differ.steps import SILENT, Tolerance, compare_steps, first_divergence, step_of
 from logscope.differ.times import WHOLE, phase_times, time_title
 from logscope.differ.types import (
     ArgChange,
@@ -107,6 +107,6 @@ def _release_notes(before: Launch, after: Launch) -> list[str]:
 
 
 __all__ = [
-    "TITLES", "WHOLE", "ArgChange", "Attribution", "Cause", "Change", "Difference", "Divergence", "PhaseTime", "RuledOut", "Side", "Term",
+    "SILENT", "TITLES", "WHOLE", "ArgChange", "Attribution", "Cause", "Change", "Difference", "Divergence", "PhaseTime", "RuledOut", "Side", "Term",
     "Tolerance", "diff_launches", "in_order", "ranks_cell", "ranks_phrase", "step_of", "time_title",
 ]  # fmt: skip

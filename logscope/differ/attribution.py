@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from logscope.differ.figures import Figures, cells_of, figures_of, middle, tokens_of, with_states
+from logscope.differ.figures import Figures, cells_of, figures_of, init_of, middle, tokens_of, with_states
 from logscope.differ.types import Attribution, Side, Term
 
 
@@ -86,7 +86,7 @@ def _memory_terms(first: Figures, second: Figures) -> Iterator[Term]:
     total_change = second.total - first.total
     before_weights = free - total_change + given * total_change
     yield _term("free_at_init", before_weights - from_init, step, first, second)
-    yield _term("distributed_init", from_init, step, first, second, first.init, second.init)
+    yield _term("distributed_init", from_init, step, first, second, *init_of(first, second))
     yield _term("weights", first.weights - second.weights, step, first, second, first.weights, second.weights)
     yield _term("between", first.between - second.between, step, first, second, first.between, second.between)
     yield _term("draft", first.draft - second.draft, step / 2, first, second)
@@ -96,11 +96,16 @@ def _memory_terms(first: Figures, second: Figures) -> Iterator[Term]:
 
 
 def _init_part(first: Figures, second: Figures) -> float:
-    """Return how much of the change of free memory is what distributed init took more or less: never more than the change itself."""
-    free = second.own_total - first.own_total
-    if first.init is None or second.init is None:
+    """Return how much of the change of free memory is what distributed init took more or less.
+
+    What another release counts as that is not the same: between releases it is never more than the change itself.
+    """
+    before, after = init_of(first, second)
+    if before is None or after is None:
         return 0.0
-    left = first.init - second.init
+    free, left = second.own_total - first.own_total, before - after
+    if first.releases.overlaps(second.releases.since, second.releases.until):
+        return left
     return max(min(left, free), 0.0) if free > 0 else min(max(left, free), 0.0)
 
 

@@ -14,6 +14,7 @@ from logscope.differ.types import ArgChange, Cause, RuledOut
 _IN_TOKENS = ("cell", "page", "limits")
 _OF_TIME = ("load_time", "graph_time")
 _PRINTED = "within print resolution"
+_OF_RANKS = ("tp_size", "pp_size")  # another number of ranks is an effect
 _LARGE = ("weights", "cell", "graphs", "draft")  # what two arguments can move by much, in opposite directions
 
 
@@ -24,7 +25,7 @@ def find_ruled_out(evidence: Evidence, causes: Sequence[Cause]) -> list[RuledOut
     found: dict[str, RuledOut] = {}
     for arg in evidence.args:
         terms = acts_on(arg.name, evidence.packs)
-        if arg.noise or arg.name in blamed or not terms or any(set(terms) <= each for each in covered):
+        if arg.noise or arg.name in (*blamed, *_OF_RANKS) or not terms or any(set(terms) <= each for each in covered):
             continue
         measured = [_measured(term, evidence) for term in terms if term not in _OF_TIME]
         if any(_may_cancel(arg, other, evidence) for other in evidence.args):

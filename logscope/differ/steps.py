@@ -230,7 +230,7 @@ def first_divergence(changes: Sequence[Change]) -> Divergence | None:
     Of its ranks the values are those of the one that changed most.
     """
     parted = [change for change in changes if change.is_worth_showing]
-    candidates = [c for c in parted if c.unit in ("bytes", "tokens")] or [c for c in parted if c.unit == "s"]
+    candidates = [c for c in parted if c.is_amount and c.unit != "s"] or [c for c in parted if c.unit == "s"]
     if not candidates:
         return None
     first = step_of(candidates[0])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from logscope.differ.ranks import in_order, ranks_phrase
-from logscope.differ.steps import SPREAD, TOLERATED, step_of
+from logscope.differ.steps import SILENT, SPREAD, TOLERATED, step_of
 from logscope.differ.types import Attribution, Cause, Change, RuledOut, Side
 from logscope.units import count_text, gib
 from logscope.words import clip
@@ -43,10 +44,10 @@ def verdict_lines(
     if not causes and _fail_apart(before, after):
         yield "Each failed for a reason of its own; what the earlier failure did not reach is not compared."
     elif not causes and not any(change.verdict == "changed" for change in changed):
-        steps, silent = _steps(changed, changes, "is", "are"), _unreached(changed, before, after)
-        yield f"No difference as far as both logs go: {steps} not reached by {silent}."
-    elif not causes and not any(change.unit for change in changed):
-        yield "No difference in memory or time beyond print resolution; what the lines say in words differs, see below."
+        verb = "printed" if any(change.reason.startswith(SILENT) for change in changed) else "reached"
+        yield f"No difference as far as both logs go: {_lacking(changed, changes)} not {verb} by {_unreached(changed, before, after)}."
+    elif not causes and not any(change.is_amount for change in changed):
+        yield f"No difference in memory or time beyond {_floor(changes)}; {_settings(changed)}."
     elif not causes:
         yield f"No cause found: {_steps(changed, changes, 'differs', 'differ')}, see below."
     for each in ruled_out:
@@ -61,6 +62,30 @@ def _unreached(changed: Sequence[Change], before: Side, after: Side) -> str:
         if any(c.reason.endswith(lacks) for c in changed)
     ]
     return silent[0] if len(silent) == 1 else "one of them"
+
+
+def _lacking(changed: Sequence[Change], changes: Sequence[Change]) -> str:
+    """Count the steps that no rank of a launch reached, and those that some did: "12 steps on all 8 ranks, and 2 steps on TP5 only, are"."""
+    lacks: dict[object, list[Change]] = {}
+    for change in changed:
+        lacks.setdefault(step_of(change), []).append(change)
+    counts = Counter(step_of(change) for change in changes)
+    some = [c for step, own in lacks.items() if len(own) < counts[step] for c in own]
+    whole = [c for step, own in lacks.items() if len(own) == counts[step] for c in own]
+    parts = [_steps(each, changes, "", "").strip() for each in (whole, some) if each]
+    return f"{', and '.join(parts)}{', are' if len(parts) > 1 else ' is' if len(lacks) == 1 else ' are'}"
+
+
+def _settings(changed: Sequence[Change]) -> str:
+    """Name what lines say of settings, each once; texts are listed with what else differed."""
+    numbers = {f"{c.setting} {_plain(c.before)} -> {_plain(c.after)}": c for c in changed if c.delta is not None}
+    if not numbers:
+        return "what the lines say in words differs, see below"
+    return f"the lines differ in {', '.join(list(numbers)[:MOST_CAUSES])}"
+
+
+def _plain(value: float | str | None) -> str:
+    return f"{value:,.6g}" if isinstance(value, float) and value != int(value) else count_text(float(value or 0))
 
 
 def _fail_apart(before: Side, after: Side) -> bool:
@@ -90,9 +115,15 @@ def _ruled_out_text(each: RuledOut) -> str:
 
 
 def _has_consequence(before: Side, after: Side, budget: Attribution) -> bool:
-    """Return whether anything came of the difference: another outcome, another capacity."""
+    """Return whether anything came of the difference: another outcome, another end, another capacity."""
     tokens = (budget.tokens_before, budget.tokens_after)
-    return before.launch.outcome.kind != after.launch.outcome.kind or tokens[0] != tokens[1]
+    return _end(before) != _end(after) or tokens[0] != tokens[1]
+
+
+def _end(side: Side) -> tuple[str, bool]:
+    """Return how a launch went, and whether it died after it was ready."""
+    ended = side.launch.ended
+    return side.launch.outcome.kind, ended is not None and ended.kind == "failed"
 
 
 def _floor(changes: Sequence[Change]) -> str:
@@ -148,7 +179,7 @@ def _state(side: Side, tokens: float | None, share: str = "") -> str:
     launch = side.launch
     capacity = f" with {count_text(tokens)} tokens of KV cache{share}" if tokens else ""
     if launch.outcome.kind == "ready":
-        died = ", and died later" if launch.ended is not None and launch.ended.kind == "failed" else ""
+        died = ", and died later" if _end(side)[1] else ""
         return f"is ready{capacity}{died}"
     if side.diagnosis is not None:
         return f"failed{capacity}: {clip(_short(side.diagnosis.sentence), 160)}"
