@@ -48,7 +48,7 @@ def diff_launches(
     """
     called = names or (name_of(baselines[-1]), name_of(after))
     first, second = _side(baselines[-1], called[0], packs), _side(after, called[1], packs)
-    args = changed_args(first.launch, second.launch, packs)
+    args, varying = _beyond_baselines(changed_args(first.launch, second.launch, packs), baselines[:-1], after, packs)
     same_cell = not any("cell" in acts_on(arg.name, packs) for arg in args if not arg.noise)
     budget = attribute(first, second, same_cell=same_cell)
     apart = token_steps(budget, first, second, tolerance.bytes)
@@ -71,9 +71,34 @@ def diff_launches(
         times=tuple(times),
         changes=tuple(changes),
         first=first_divergence(changes),
-        notes=(*notes, *_release_notes(first.launch, second.launch), *_node_notes((first, second))),
+        notes=(*notes, *_baseline_notes(called[0], len(baselines), varying), *_release_notes(first.launch, second.launch), *_node_notes((first, second))),
         absent=absent,
     )
+
+
+def _beyond_baselines(
+    args: Sequence[ArgChange], others: Sequence[Launch], after: Launch, packs: Packs
+) -> tuple[list[ArgChange], list[str]]:
+    """Return the arguments that differ from those of every baseline, and the names of those that one baseline has, too."""
+    kept = list(args)
+    for other in others:
+        differing = {arg.name for arg in changed_args(other, after, packs)}
+        kept = [arg for arg in kept if arg.name in differing or not _is_told(arg, other)]
+    return kept, [arg.name for arg in args if arg not in kept and not arg.noise]
+
+
+def _is_told(arg: ArgChange, launch: Launch) -> bool:
+    return launch.command is not None if arg.origin == "environment" else bool(launch.args.values)
+
+
+def _baseline_notes(name: str, count: int, varying: Sequence[str]) -> list[str]:
+    """Say which of several baselines the figures are of, and which arguments are left out."""
+    if count < 2:
+        return []
+    notes = [f"what stands under Before is that of {name}, the last of {count} baselines"]
+    if varying:
+        notes.append(f"{', '.join(varying)}: as in one of the baselines, which differ in that; left out")
+    return notes
 
 
 def _against(baseline: Launch, evidence: Evidence, same_cell: bool) -> Evidence:

@@ -9,7 +9,7 @@ from logscope.differ.effects import find_effects
 from logscope.differ.evidence import BESIDE, Effect, Evidence
 from logscope.differ.failing import failures, is_of_the_first, is_out_of_memory_by
 from logscope.differ.naming import FRACTION, TITLES, Named, fraction_of, kind_of, name_effect
-from logscope.differ.phrases import change_text, effects_text
+from logscope.differ.phrases import change_text, effects_text, is_of_launch
 from logscope.differ.steps import Tolerance
 from logscope.differ.types import Cause
 from logscope.differ.unexplained import UNEXPLAINED
@@ -82,8 +82,8 @@ def _cause(named: Named, effects: Sequence[Effect], evidence: Evidence, *, is_al
     text = f"{_moved(named, effects, evidence)}{text}{_beside_it(named, effects, evidence)}{_left(effects, evidence)}"
     if has_arg or parts[0].term not in UNEXPLAINED:
         changed = _changed_text(named, evidence)
-        where = f" on {main.where}" if named.kind == "memory" and main.where and main.term not in BESIDE else ""
-        is_told_apart = parts[0].term in UNEXPLAINED or (parts[0].seconds is not None and not evidence.both_ready)
+        where = f" on {main.where}" if named.kind in ("memory", "time") and main.where and main.term not in BESIDE else ""
+        is_told_apart = parts[0].term in UNEXPLAINED or (parts[0].seconds is not None and not is_of_launch(parts[0].seconds, evidence))
         text = f"{changed}{where}{':' if is_told_apart else ''} {text}"
     together = tuple(other.name for other in named.others)
     return Cause(*named[:4], main.bytes, main.tokens, f"{text}.", main.is_of_budget, together)

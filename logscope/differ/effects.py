@@ -201,5 +201,13 @@ def _time_effects(evidence: Evidence, tolerance: Tolerance) -> list[Effect]:
             seconds, before, "s"
         ):
             name = _TIMES.get(each.phase, each.phase)
-            found.append(Effect(name, None, None, seconds, duration_text(before), duration_text(after)))
+            shown = duration_text(before), duration_text(after)
+            found.append(Effect(name, None, None, seconds, *shown, _slow_ranks(each.phase, evidence)))
     return found
+
+
+def _slow_ranks(phase: str, evidence: Evidence) -> str:
+    """Name the ranks on which the time of a phase changed, where they are a few of several."""
+    rows = [row for row in evidence.changes if row.phase == phase and row.unit == "s" and row.rank]
+    changed = {row.rank for row in rows if row.verdict == "changed"}
+    return _where(changed, rows) if changed else ""

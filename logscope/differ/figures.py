@@ -97,7 +97,7 @@ def figures_of(side: Side) -> Figures | None:
         formula=formula,
         slack=0.0 if paid is None else (steps + paid.high - paid.low) / 2,
         step=steps,
-        fraction_step=0.0 if sizing.fraction.in_force is not None or implied is None else implied.high - implied.low,
+        fraction_step=0.0 if stated_fraction(sizing) is not None or implied is None else implied.high - implied.low,
         charged=sizing.cell.charged if sizing.cell else None,
         own=sizing.cell.size if sizing.cell else None,
         tokens=tokens_of(sizing),
@@ -120,9 +120,22 @@ def tokens_of(sizing: Sizing) -> float | None:
     return sizing.tokens.amount.low if sizing.tokens else None
 
 
+def is_refuted(sizing: Sizing) -> bool:
+    """Return whether the pools are larger than the fraction that the log states can give: it is not what ran."""
+    return sizing.fraction.verdict == "below"
+
+
+def stated_fraction(sizing: Sizing) -> float | None:
+    """Return the fraction that a log states, unless its pools refute that."""
+    return None if is_refuted(sizing) else sizing.fraction.in_force
+
+
 def _fraction(sizing: Sizing) -> float | None:
-    """Return the fraction in force, also where the pools are not what it gives: that difference is shown, and not explained away."""
-    return sizing.fraction.in_force if sizing.fraction.in_force is not None else fraction_used(sizing)
+    """Return the fraction in force, also where the pools are smaller than it gives: that difference is shown, and not explained away."""
+    stated = stated_fraction(sizing)
+    if is_refuted(sizing) and sizing.fraction.implied is not None:
+        return middle(sizing.fraction.implied)
+    return stated if stated is not None else fraction_used(sizing)
 
 
 def _is_partial(side: Side) -> bool:

@@ -10,7 +10,7 @@ from logscope.amounts import flag_text, fraction_text
 from logscope.differ.arguments import acts_on, are_one_setting
 from logscope.differ.direction import could_make, could_make_alone
 from logscope.differ.evidence import Effect, Evidence
-from logscope.differ.figures import middle, stated_avail
+from logscope.differ.figures import middle, stated_avail, stated_fraction
 from logscope.differ.times import time_title
 from logscope.differ.types import ArgChange, CauseKind, Side
 from logscope.differ.unexplained import MISSING, is_left_free
@@ -210,13 +210,13 @@ def _name_fraction(effect: Effect, evidence: Evidence) -> Named:
         if not evidence.may_be_one_release:
             return _name_release(evidence)
     sides = (evidence.before, evidence.after)
-    kind: CauseKind = "argument" if all(side.sizing.fraction.in_force is not None for side in sides) else "inferred"
+    kind: CauseKind = "argument" if all(stated_fraction(side.sizing) is not None for side in sides) else "inferred"
     return Named(kind, FRACTION, fraction_of(sides[0]), fraction_of(sides[1]))
 
 
 def fraction_of(side: Side) -> str:
     """Write the fraction of a launch: in force, or as its pools imply."""
-    fraction = side.sizing.fraction
-    if fraction.in_force is not None:
-        return flag_text(fraction.in_force)
-    return fraction_text(fraction.implied) if fraction.implied else "?"
+    stated, implied = stated_fraction(side.sizing), side.sizing.fraction.implied
+    if stated is not None:
+        return flag_text(stated)
+    return fraction_text(implied) if implied else "?"

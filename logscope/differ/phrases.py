@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from logscope.differ.evidence import BESIDE, Effect, Evidence
 from logscope.differ.figures import middle
 from logscope.differ.naming import FRACTION, TITLES
+from logscope.differ.times import WHOLE
 from logscope.differ.types import CauseKind, Side
 from logscope.differ.unexplained import CAPACITY, MISSING, capacity_text, missing_text
 from logscope.units import count_text, gib
 from logscope.words import duration_text
+
+_LEAST_OF_LAUNCH = 0.5  # of what a phase took longer: what else varies may hide the rest
 
 
 def change_text(name: str, before: str | None, after: str | None, kind: CauseKind, evidence: Evidence) -> str:
@@ -22,7 +25,8 @@ def change_text(name: str, before: str | None, after: str | None, kind: CauseKin
         return f"{name} ({before}) -> ({after})"
     if kind == "inferred":
         unknown = [side.name for side in _sides(evidence) if side.sizing.fraction.in_force is None]
-        return f"{name} {values} (inferred from the pool: no server_args in {' and '.join(unknown)})"
+        why = f"no server_args in {' and '.join(unknown)}" if unknown else "what server_args say is not what ran"
+        return f"{name} {values} (inferred from the pool: {why})"
     if name == FRACTION and not _is_typed_or_derived(evidence):
         return f"{name} {values} (in force; typed or chosen by SGLang is not in the log)"
     return f"{name} {values}"
@@ -49,7 +53,8 @@ def effects_text(effects: Sequence[Effect], evidence: Evidence, *, is_alone: boo
 
 def _effect_text(effect: Effect, evidence: Evidence, is_alone: bool, has_arg: bool) -> str:
     if effect.seconds is not None:
-        title = f"{TITLES.get(effect.term, effect.term)} is " if has_arg and not evidence.both_ready else ""
+        is_told_apart = has_arg and not is_of_launch(effect.seconds, evidence)
+        title = f"{TITLES.get(effect.term, effect.term)} is " if is_told_apart else ""
         return f"{title}{_time_text(effect.seconds, evidence)}"
     if effect.term == MISSING:
         return missing_text(effect, evidence) + _figures(effect, evidence, is_alone)
@@ -74,9 +79,22 @@ def _effect_text(effect: Effect, evidence: Evidence, is_alone: bool, has_arg: bo
     return text + _figures(effect, evidence, is_alone)
 
 
+def is_of_launch(seconds: float, evidence: Evidence) -> bool:
+    """Return whether the launch took longer by what a phase did: not where other work went on beside it, or one is not ready."""
+    whole = next((each for each in evidence.times if each.phase == WHOLE), None)
+    if not evidence.both_ready or whole is None or whole.before is None or whole.after is None:
+        return evidence.both_ready
+    change = whole.after - whole.before
+    return change * seconds > 0 and abs(change) >= _LEAST_OF_LAUNCH * abs(seconds)
+
+
 def _time_text(seconds: float, evidence: Evidence) -> str:
-    if not evidence.both_ready:
-        return f"{duration_text(abs(seconds))} {'longer' if seconds > 0 else 'shorter'}"
+    if not is_of_launch(seconds, evidence):
+        whole = next((each for each in evidence.times if each.phase == WHOLE), None)
+        known = whole is not None and whole.before is not None and whole.after is not None
+        shown = [duration_text(each or 0) for each in (whole.before, whole.after)] if whole is not None and known else []
+        other = f"; the whole launch took {shown[0]} and {shown[1]}" if shown and evidence.both_ready else ""
+        return f"{duration_text(abs(seconds))} {'longer' if seconds > 0 else 'shorter'}{other}"
     return f"makes the launch {duration_text(abs(seconds))} {'slower' if seconds > 0 else 'faster'}"
 
 

@@ -8,6 +8,8 @@ from logscope.differ.arguments import acts_on, are_one_setting
 from logscope.differ.attribution import budget_step
 from logscope.differ.effects import amount_of, rows_beside
 from logscope.differ.evidence import Evidence
+from logscope.differ.figures import is_refuted
+from logscope.differ.naming import FRACTION
 from logscope.differ.steps import SPREAD, TOLERATED
 from logscope.differ.types import ArgChange, Cause, RuledOut
 
@@ -25,6 +27,8 @@ def find_ruled_out(evidence: Evidence, causes: Sequence[Cause]) -> list[RuledOut
     found: dict[str, RuledOut] = {}
     for arg in evidence.args:
         terms = acts_on(arg.name, evidence.packs)
+        if arg.name == FRACTION and any(is_refuted(side.sizing) for side in (evidence.before, evidence.after)):
+            continue  # it is not what ran
         if arg.noise or arg.name in (*blamed, *_OF_RANKS) or not terms or any(set(terms) <= each for each in covered):
             continue
         measured = [_measured(term, evidence) for term in terms if term not in _OF_TIME]

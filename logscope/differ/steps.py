@@ -14,6 +14,7 @@ from logscope.packs import Packs, Pattern
 TIME_NOISE_S = 2.0  # and
 TIME_NOISE = 0.2  # of it: loading and compiling vary so much from run to run
 _CAPACITY = ("tokens", "max_total_num_tokens")
+_FLOAT = 1e-6  # of a difference of two printed numbers, in base units
 TOLERATED, SPREAD = "within the tolerance", "within the spread"  # reasons that are no print resolution
 SILENT = "this rank is silent"
 _DEBUG = "debug_profile"  # printed by patched builds: a launch that does not print it has not missed a step
@@ -31,7 +32,7 @@ class Tolerance:
     def allows(self, delta: float, before: float, unit: str) -> bool:
         """Return whether a difference is within the tolerance."""
         own = {"bytes": self.bytes, "s": self.seconds}.get(unit, 0.0)
-        return abs(delta) <= self.share * abs(before) or abs(delta) <= own
+        return abs(delta) <= max(self.share * abs(before), own) + _FLOAT
 
 
 def compare_steps(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from logscope.amounts import flag_text, fraction_text
+from logscope.differ.figures import is_refuted
 from logscope.differ.ranks import in_order, ranks_phrase
 from logscope.differ.steps import SILENT, SPREAD, TOLERATED, step_of
 from logscope.differ.types import Attribution, Cause, Change, RuledOut, Side
@@ -34,9 +36,11 @@ def verdict_lines(
     changed = [change for change in changes if change.is_worth_showing]
     if not causes and not changed:
         yield f"No {'change' if is_whole else 'other change'} beyond {_floor(changes)}: {_both(before, after, budget)}."
+        yield from _refuted(before, after)
         yield from (f"No effect: {_ruled_out_text(each)}." for each in ruled_out)
         return
     yield _outcomes(before, after, budget) + _budgets(budget, causes)
+    yield from _refuted(before, after)
     yield from (_contradiction(side) for side in (before, after) if side.sizing.contradictions)
     for index, cause in enumerate(causes[:MOST_CAUSES]):
         lead = "Cause" if index == 0 and _has_consequence(before, after, budget) else "Also" if index else "Difference"
@@ -50,8 +54,9 @@ def verdict_lines(
         yield f"No difference in memory or time beyond {_floor(changes)}; {_settings(changed)}."
     elif not causes:
         yield f"No cause found: {_steps(changed, changes, 'differs', 'differ')}, see below."
-    for each in ruled_out:
-        yield f"Not the cause: {_ruled_out_text(each)}."
+    is_of_settings = not causes and not any(change.is_amount for change in changed)
+    lead = "No effect on memory" if is_of_settings else "Not the cause"
+    yield from (f"{lead}: {_ruled_out_text(each)}." for each in ruled_out)
 
 
 def _unreached(changed: Sequence[Change], before: Side, after: Side) -> str:
@@ -124,6 +129,15 @@ def _end(side: Side) -> tuple[str, bool]:
     """Return how a launch went, and whether it died after it was ready."""
     ended = side.launch.ended
     return side.launch.outcome.kind, ended is not None and ended.kind == "failed"
+
+
+def _refuted(*sides: Side) -> Iterator[str]:
+    """Say that a fraction is not what ran, where the pools refute it."""
+    for side in sides:
+        fraction = side.sizing.fraction
+        if is_refuted(side.sizing) and fraction.in_force is not None and fraction.implied is not None:
+            bounds = f"at least {fraction.implied.low:.4f}" if fraction.is_floor else fraction_text(fraction.implied)
+            yield f"In {side.name} mem_fraction_static {flag_text(fraction.in_force)} is not what ran: the pool implies {bounds}."
 
 
 def _floor(changes: Sequence[Change]) -> str:
