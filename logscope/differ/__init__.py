@@ -58,7 +58,7 @@ def diff_launches(
     others = [_against(launch, evidence, same_cell) for launch in baselines[:-1]]
     causes = find_causes(evidence, others, tolerance)
     ruled_out = find_ruled_out(evidence, causes)
-    absent = tuple(absent_ranks(first, second, changes, packs))
+    absent = tuple(absent_ranks(first, second, changes, packs, is_explained=bool(causes)))
     return Difference(
         before=first,
         after=second,
@@ -71,7 +71,12 @@ def diff_launches(
         times=tuple(times),
         changes=tuple(changes),
         first=first_divergence(changes),
-        notes=(*notes, *_baseline_notes(called[0], len(baselines), varying), *_release_notes(first.launch, second.launch), *_node_notes((first, second))),
+        notes=(
+            *notes,
+            *_baseline_notes(called[0], len(baselines), varying),
+            *_release_notes(first.launch, second.launch),
+            *_node_notes((first, second)),
+        ),
         absent=absent,
     )
 

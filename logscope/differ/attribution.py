@@ -98,13 +98,15 @@ def _memory_terms(first: Figures, second: Figures) -> Iterator[Term]:
 def _init_part(first: Figures, second: Figures) -> float:
     """Return how much of the change of free memory is what distributed init took more or less.
 
-    What another release counts as that is not the same: between releases it is never more than the change itself.
+    What another release counts as that is not the same: between releases it is never more than the change itself. What print
+    resolution allows to be one change is one.
     """
     before, after = init_of(first, second)
     if before is None or after is None:
         return 0.0
     free, left = second.own_total - first.own_total, before - after
-    if first.releases.overlaps(second.releases.since, second.releases.until):
+    may_be_one_release = first.releases.overlaps(second.releases.since, second.releases.until)
+    if may_be_one_release and abs(free - left) > (first.step + second.step) / 2:
         return left
     return max(min(left, free), 0.0) if free > 0 else min(max(left, free), 0.0)
 

@@ -82,8 +82,12 @@ def _cause(named: Named, effects: Sequence[Effect], evidence: Evidence, *, is_al
     text = f"{_moved(named, effects, evidence)}{text}{_beside_it(named, effects, evidence)}{_left(effects, evidence)}"
     if has_arg or parts[0].term not in UNEXPLAINED:
         changed = _changed_text(named, evidence)
-        where = f" on {main.where}" if named.kind in ("memory", "time") and main.where and main.term not in BESIDE else ""
-        is_told_apart = parts[0].term in UNEXPLAINED or (parts[0].seconds is not None and not is_of_launch(parts[0].seconds, evidence))
+        where = (
+            f" on {main.where}" if named.kind in ("memory", "time") and main.where and main.term not in BESIDE else ""
+        )
+        is_told_apart = parts[0].term in UNEXPLAINED or (
+            parts[0].seconds is not None and not is_of_launch(parts[0].seconds, evidence)
+        )
         text = f"{changed}{where}{':' if is_told_apart else ''} {text}"
     together = tuple(other.name for other in named.others)
     return Cause(*named[:4], main.bytes, main.tokens, f"{text}.", main.is_of_budget, together)

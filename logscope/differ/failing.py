@@ -33,7 +33,9 @@ def failures(evidence: Evidence, effects: Sequence[Effect]) -> Iterator[Cause]:
     diagnosis, is_second = failed.diagnosis, failed is evidence.after
     if _is_for_want_of_budget(failed, evidence) and any(_is_against(effect, is_second) for effect in effects):
         return
-    acts = [(t, None if is_more is None else is_more == is_second) for t, is_more in _FAILED_BY.get(diagnosis.cause, ())]
+    acts = [
+        (t, None if is_more is None else is_more == is_second) for t, is_more in _FAILED_BY.get(diagnosis.cause, ())
+    ]
     is_shown = any(effect.term == term and is_up in (None, effect.is_up) for effect in effects for term, is_up in acts)
     suspects = _suspects(acts, evidence)
     if is_shown and all(arg.name == FRACTION for arg in suspects):

@@ -92,7 +92,9 @@ def _time_text(seconds: float, evidence: Evidence) -> str:
     if not is_of_launch(seconds, evidence):
         whole = next((each for each in evidence.times if each.phase == WHOLE), None)
         known = whole is not None and whole.before is not None and whole.after is not None
-        shown = [duration_text(each or 0) for each in (whole.before, whole.after)] if whole is not None and known else []
+        shown = (
+            [duration_text(each or 0) for each in (whole.before, whole.after)] if whole is not None and known else []
+        )
         other = f"; the whole launch took {shown[0]} and {shown[1]}" if shown and evidence.both_ready else ""
         return f"{duration_text(abs(seconds))} {'longer' if seconds > 0 else 'shorter'}{other}"
     return f"makes the launch {duration_text(abs(seconds))} {'slower' if seconds > 0 else 'faster'}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from logscope.differ.align import rank_name
 from logscope.differ.figures import due_ranks
 from logscope.differ.ranks import OVER_RANKS, in_order
-from logscope.differ.steps import step_of
+from logscope.differ.steps import NOT_REACHED, SILENT, step_of
 from logscope.differ.types import Change, Side
 from logscope.packs import Packs
 from logscope.server_args import arg_count
@@ -16,12 +16,24 @@ from logscope.words import inside_a_sentence, rank_runs
 _MOST_NAMED = 3
 
 
-def absent_ranks(before: Side, after: Side, changes: Sequence[Change], packs: Packs) -> Iterator[str]:
-    """Say which ranks are not in a log, and which print less than the others of their launch and than the other launch."""
+def absent_ranks(
+    before: Side, after: Side, changes: Sequence[Change], packs: Packs, *, is_explained: bool
+) -> Iterator[str]:
+    """Say which ranks are not in a log, and which print less than the others of their launch and than the other launch.
+
+    Args:
+        is_explained: a cause is named: that there are fewer ranks needs no word of its own then.
+    """
     sides = before, after
     counts = [len(side.launch.ranks) for side in sides]
     due = [due_ranks(side.launch) for side in sides]
-    if due[0] != due[1] and min(counts) > 0 and counts[0] != counts[1] and all(side.launch.args.values for side in sides):
+    if (
+        not is_explained
+        and due[0] != due[1]
+        and min(counts) > 0
+        and counts[0] != counts[1]
+        and all(side.launch.args.values for side in sides)
+    ):
         yield f"{before.name} has {_ranks(due[0])}, {after.name} has {_ranks(due[1])}."
     for side, other in (sides, sides[::-1]):
         yield from _missing(side, other)
@@ -52,7 +64,7 @@ def _silent(side: Side, changes: Sequence[Change], packs: Packs, *, is_after: bo
         if change.rank and change.rank not in OVER_RANKS and change.unit in ("bytes", "tokens"):
             rows.setdefault(step_of(change), []).append(change)
     for own in rows.values():
-        lacks = [change.rank for change in own if (change.after if is_after else change.before) is None]
+        lacks = [change.rank for change in own if _lacks(change, is_after=is_after)]
         has = [change.rank for change in own if (change.after if is_after else change.before) is not None]
         if lacks and has:
             first = own[0]
@@ -60,6 +72,12 @@ def _silent(side: Side, changes: Sequence[Change], packs: Packs, *, is_after: bo
             others = f"the other {len(has)} do" if len(has) > 1 else f"{has[0]} does"
             yield f"In {side.name} {_who(lacks, len(own))} not print {title} ({first.event}), as {others}."
             return
+
+
+def _lacks(change: Change, *, is_after: bool) -> bool:
+    """Return whether a launch should print a step on a rank, and does not."""
+    value = change.after if is_after else change.before
+    return value is None and change.reason.startswith((NOT_REACHED, SILENT))
 
 
 def _who(ranks: Sequence[str], of: int) -> str:

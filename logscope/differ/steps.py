@@ -16,7 +16,7 @@ TIME_NOISE = 0.2  # of it: loading and compiling vary so much from run to run
 _CAPACITY = ("tokens", "max_total_num_tokens")
 _FLOAT = 1e-6  # of a difference of two printed numbers, in base units
 TOLERATED, SPREAD = "within the tolerance", "within the spread"  # reasons that are no print resolution
-SILENT = "this rank is silent"
+NOT_REACHED, SILENT = "not reached", "this rank is silent"  # reasons of steps that only one launch has
 _DEBUG = "debug_profile"  # printed by patched builds: a launch that does not print it has not missed a step
 _VAGUE = ("available_mem_bytes",)  # measured without emptying the allocator's cache first
 
@@ -36,7 +36,11 @@ class Tolerance:
 
 
 def compare_steps(
-    baselines: Sequence[Launch], after: Launch, packs: Packs, tolerance: Tolerance, token_steps: tuple[float, float] = (1.0, 1.0)
+    baselines: Sequence[Launch],
+    after: Launch,
+    packs: Packs,
+    tolerance: Tolerance,
+    token_steps: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[list[Change], list[str]]:
     """Return every step of the last baseline and of the other launch with its verdict, and what could not be compared.
 
@@ -186,15 +190,15 @@ class _Judge:
         phase = self.packs.phases.get(str(row["phase"]))
         is_early = launch.outcome.kind != "ready" and not silent.has_draft
         if (phase is not None and phase.order >= silent.end) or (row["worker"] == "draft" and is_early):
-            return "unknown", f"not reached {other}"
-        if _step_key(row) in self.said_by_some[in_before]:
-            return "unknown", f"{SILENT} {other}"
+            return "unknown", f"{NOT_REACHED} {other}"
         pattern = self.patterns.get(str(row["event"]))
         if pattern is not None and not _can_print(pattern, launch):
             return "unknown", f"SGLang {launch.releases} does not print it"
         releases = self.after.launch.releases
         if not self.before.launch.releases.overlaps(releases.since, releases.until):
             return "unknown", "the releases print other things"
+        if _step_key(row) in self.said_by_some[in_before]:
+            return "unknown", f"{SILENT} {other}"
         if not row["role"] and (row["event"], row["worker"]) in silent.said:
             return "unknown", f"not printed {other}"
         return "changed", f"only {'before' if in_before else 'after'}"

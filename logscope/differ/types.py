@@ -47,7 +47,6 @@ class Change:
         is_absent = self.reason.startswith(("not reached", "this rank is silent"))
         return self.verdict == "changed" or (is_absent and self.unit in ("bytes", "tokens"))
 
-
     @property
     def is_amount(self) -> bool:
         """Whether it is memory, time or capacity; other numbers are settings that lines repeat."""

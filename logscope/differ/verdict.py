@@ -48,7 +48,7 @@ def verdict_lines(
     if not causes and _fail_apart(before, after):
         yield "Each failed for a reason of its own; what the earlier failure did not reach is not compared."
     elif not causes and not any(change.verdict == "changed" for change in changed):
-        verb = "printed" if any(change.reason.startswith(SILENT) for change in changed) else "reached"
+        verb = "printed" if all(change.reason.startswith(SILENT) for change in changed) else "reached"
         yield f"No difference as far as both logs go: {_lacking(changed, changes)} not {verb} by {_unreached(changed, before, after)}."
     elif not causes and not any(change.is_amount for change in changed):
         yield f"No difference in memory or time beyond {_floor(changes)}; {_settings(changed)}."

@@ -105,7 +105,13 @@ def _tables(difference: Difference, chosen: Sequence[Change], shown: Shown, pack
         yield steps
     elif difference.is_changed and (shown.phase or shown.rank):
         where = " on ".join(each for each in (shown.phase and f"of {shown.phase}", shown.rank) if each)
-        yield Text(("", f"No step {where if shown.phase else f'on {where}'} differs: --all shows them. The verdict and the exit code are of all steps."), "aside")
+        yield Text(
+            (
+                "",
+                f"No step {where if shown.phase else f'on {where}'} differs: --all shows them. The verdict and the exit code are of all steps.",
+            ),
+            "aside",
+        )
     if difference.args:
         yield _arg_table(difference)
         noise = [arg.name for arg in difference.args if arg.noise]
@@ -179,7 +185,11 @@ def _signed(count: float | None) -> str:
 
 def _step_table(chosen: Sequence[Change], shown: Shown, packs: Packs) -> Table:
     """Return the steps that differ, ranks with the same values folded, then the first that were not reached; all steps if asked."""
-    wanted = [change for change in chosen if shown.all_rows or (change.is_worth_showing and (change.unit or change.delta is not None))]
+    wanted = [
+        change
+        for change in chosen
+        if shown.all_rows or (change.is_worth_showing and (change.unit or change.delta is not None))
+    ]
     groups: dict[tuple[object, ...], list[Change]] = {}
     for change in wanted:
         head = (change.worker, change.event, change.role, change.field, change.verdict, change.reason)
@@ -214,7 +224,9 @@ def _step_row(group: Sequence[Change], chosen: Sequence[Change], packs: Packs) -
     everyone = in_order(each.rank for each in chosen if step_of(each) == step_of(change))
     who = ranks_cell((each.rank for each in group), len(everyone))
     before, after = both_values(change, "-")
-    is_one_sided = (change.before is None or change.after is None) and not change.reason.startswith((NOT_REACHED, SILENT))
+    is_one_sided = (change.before is None or change.after is None) and not change.reason.startswith(
+        (NOT_REACHED, SILENT)
+    )
     delta = change.reason if is_one_sided else delta_words(change)
     return TableRow((step_title(change, packs), before, after, delta, who), mark=change.verdict == "changed")
 
