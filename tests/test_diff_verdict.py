@@ -111,7 +111,7 @@ def test_a_longer_list_of_graphs_may_run_out_of_memory(diff: Diff) -> None:
     first = replace(GOOD, extra_args=lists[0])
     difference = diff(first, replace(first, extra_args=lists[1], graph_gib=14.0))
     assert difference.causes[0].sentence.startswith(
-        "cuda_graph_bs [1, 2, 4, 8] -> [1, 2, 4, 8, 12, 16]: after.log failed, out of memory"
+        "cuda_graph_bs 4 sizes up to 8 -> 6 sizes up to 16: after.log failed, out of memory"
     )
 
 

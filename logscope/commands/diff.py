@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from logscope.commands import _shared as shared
-from logscope.commands._sides import SideSpec, read_side, read_spec
+from logscope.commands._sides import SideSpec, read_side, read_spec, refuse_same
 from logscope.differ import Tolerance, diff_launches
 from logscope.errors import SameLaunchError, UsageError
 from logscope.launch import are_nodes
@@ -76,6 +76,7 @@ def diff(
         sides_read = [read_side(spec, reading) for spec in (*baselines, after)]
     shared.warn_of_problems(reading, quiet)
     launches, names = [launch for launch, _ in sides_read], [name for _, name in sides_read]
+    refuse_same((*baselines, after), launches)
     _refuse_nodes(launches, baselines, after)
     difference = diff_launches(launches[:-1], launches[-1], reading.packs, allowed, (names[-2], names[-1]))
     report = diff_report(difference, reading.packs, Shown(all_rows, rank, phase))
@@ -92,7 +93,7 @@ def _split(sides: list[str], vs: str | None) -> tuple[list[SideSpec], SideSpec]:
     """
     words = [*sides, vs] if vs is not None else sides
     if len(words) < 2:
-        raise UsageError("one log is nothing to compare\n  do: logscope diff BASELINE.log LOG")
+        raise UsageError("one log is nothing to compare\n  do: logscope diff BASELINE.log LOG, or LOG#1 LOG#2")
     if vs is None and len(words) > 2:
         raise UsageError(f"{len(words)} logs: which of them is compared?\n  do: logscope diff GOOD1 GOOD2 --vs LOG")
     specs = [read_spec(word) for word in words]

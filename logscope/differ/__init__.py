@@ -51,12 +51,10 @@ def diff_launches(
     args, varying = _beyond_baselines(changed_args(first.launch, second.launch, packs), baselines[:-1], after, packs)
     same_cell = not any("cell" in acts_on(arg.name, packs) for arg in args if not arg.noise)
     budget = attribute(first, second, same_cell=same_cell)
-    apart = token_steps(budget, first, second, tolerance.bytes)
-    changes, notes = compare_steps(baselines, after, packs, tolerance, apart)
-    times = phase_times(first.launch, second.launch)
-    evidence = Evidence(first, second, packs, budget, args, changes, times)
-    others = [_against(launch, evidence, same_cell) for launch in baselines[:-1]]
-    causes = find_causes(evidence, others, tolerance)
+    token_apart = token_steps(budget, first, second, tolerance.bytes)
+    changes, notes = compare_steps(baselines, after, packs, tolerance, token_apart)
+    evidence = Evidence(first, second, packs, budget, args, changes, phase_times(first.launch, second.launch))
+    causes = find_causes(evidence, [_against(each, evidence, same_cell) for each in baselines[:-1]], tolerance)
     ruled_out = find_ruled_out(evidence, causes)
     absent = tuple(absent_ranks(first, second, changes, packs, is_explained=bool(causes)))
     return Difference(
@@ -68,7 +66,7 @@ def diff_launches(
         ruled_out=tuple(ruled_out),
         args=(*args, *changed_facts(changes)),
         budget=budget,
-        times=tuple(times),
+        times=tuple(evidence.times),
         changes=tuple(changes),
         first=first_divergence(changes),
         notes=(
@@ -137,6 +135,6 @@ def _release_notes(before: Launch, after: Launch) -> list[str]:
 
 
 __all__ = [
-    "SILENT", "TITLES", "WHOLE", "ArgChange", "Attribution", "Cause", "Change", "Difference", "Divergence", "PhaseTime", "RuledOut", "Side", "Term",
-    "Tolerance", "diff_launches", "in_order", "ranks_cell", "ranks_phrase", "step_of", "time_title",
+    "SILENT", "TITLES", "WHOLE", "ArgChange", "Attribution", "Cause", "Change", "Difference", "Divergence", "PhaseTime", "RuledOut", "Side",
+    "Term", "Tolerance", "diff_launches", "in_order", "ranks_cell", "ranks_phrase", "step_of", "time_title",
 ]  # fmt: skip

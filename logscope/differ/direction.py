@@ -24,6 +24,8 @@ _SIGNS = (
     ("max_total_tokens", "limits", 1),
     ("cuda_graph*bs*", "graphs", 1),
     ("cuda_graph*bs*", "graph_time", 1),
+    ("max_running_requests", "graphs", 1),
+    ("max_running_requests", "graph_time", 1),
     ("disable*_cuda_graph", "graphs", -1),
     ("disable*_cuda_graph", "graph_time", -1),
     ("enable_lora", "between", -1),

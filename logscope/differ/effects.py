@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from logscope.differ.attribution import budget_step
@@ -136,8 +137,11 @@ def _effects_beside(evidence: Evidence) -> Iterator[Effect]:
     for term in BESIDE:
         rows = rows_beside(evidence, term)
         by_rank: dict[str, float] = {}
+        told = _whole_ranks(rows) if term == "graphs" else {row.rank for row in rows}
         for change in rows:
-            if change.verdict == "changed":
+            if change.rank in told and (
+                change.verdict == "changed" or (term == "graphs" and _is_renamed(change, evidence))
+            ):
                 by_rank[change.rank] = by_rank.get(change.rank, 0.0) + amount_of(change)
         if term == "distributed_init_beside":
             by_rank = {rank: _felt(amount, rank, evidence) for rank, amount in by_rank.items()}
@@ -145,6 +149,24 @@ def _effects_beside(evidence: Evidence) -> Iterator[Effect]:
         if by_rank:
             most = max((by_rank[rank] for rank in sorted(by_rank)), key=abs)
             yield Effect(term, most, where=_where(set(by_rank), rows))
+
+
+def _whole_ranks(rows: Sequence[Change]) -> set[str]:
+    """Return the ranks that print all the steps of their launch: of the draft's graphs some releases print those of one rank only."""
+    ranks = {row.rank for row in rows}
+    for has in (
+        [row.rank for row in rows if row.before is not None],
+        [row.rank for row in rows if row.after is not None],
+    ):
+        counts = Counter(has)
+        ranks = {rank for rank in ranks if counts[rank] == max(counts.values(), default=0)}
+    return ranks
+
+
+def _is_renamed(change: Change, evidence: Evidence) -> bool:
+    """Return whether a graph of one release has another name, or no counterpart, in the other: it counts in the sum of all graphs."""
+    is_one_sided = change.before is None or change.after is None
+    return is_one_sided and evidence.both_ready and not evidence.may_be_one_release
 
 
 def _felt(amount: float, rank: str, evidence: Evidence) -> float:

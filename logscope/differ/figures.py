@@ -22,8 +22,9 @@ _INIT = "init_torch_distributed.end"
 class Figures:
     """The figures of one launch: bytes, and the steps that they are printed in.
 
-    ``total`` is T, the least over the ranks; ``own_total`` that of the rank whose ``avail`` is the least. ``rank`` is its
-    name, ``inits`` what distributed init took on each rank, where lines say so. ``weights`` and ``draft`` are what they took, ``between`` what else went until the pool
+    ``total`` is T, the least over the ranks; ``own_total`` that of the rank whose ``avail`` is the least. ``rank`` is its name, ``inits``
+    what distributed init took on each rank, where lines say so. ``weights`` and ``draft`` are what they took, ``between`` what else went
+    until the pool
     was sized; ``named`` are the parts of it that lines name. ``budget`` is what was granted, ``formula`` what free memory and fraction
     give; ``slack`` is how far both may be apart for print resolution. ``states`` is what Mamba states take of the budget, None where no
     pools are known; ``has_fixed_states``: an argument says how many there are. ``cap`` is max_total_tokens, infinite where there is none.
@@ -74,9 +75,8 @@ def figures_of(side: Side) -> Figures | None:
         return None
     total, avail = sizing.total.amount, sizing.avail.amount
     own_total, draft, taken = _own_total(sizing, total), counted_draft(side.launch, sizing), _taken(side.launch, sizing)
-    weights = taken.pop(_WEIGHTS, None)
     gone = own_total - middle(avail) - draft
-    weights = gone - sum(taken.values()) if weights is None else weights
+    weights = taken.pop(_WEIGHTS, gone - sum(taken.values()))
     capped = sizing.bound_by == "max_total_tokens"
     formula = budget.rest(exact(middle(avail)), exact(middle(total)), exact(fraction)).low
     paid = None if capped else sizing.paid

@@ -47,6 +47,7 @@ _OWN_TERMS = {  # what an argument has to act on, to be the cause of these
     "missing": ("between",),
     "capacity": ("fraction", "limits", "cell", "weights", "between", "draft", "page"),
 }
+_OF_GRAPHS = ("graphs", "graph_time")
 _OF_THE_RELEASE = ("graphs", "between", "page")
 _MOST_OF_THE_RELEASE = (
     0.1  # of weights and bytes per token: another release lays them out otherwise, it does not halve them
@@ -71,7 +72,8 @@ def name_effect(effect: Effect, evidence: Evidence) -> Named:
     is_of_none = _is_before_arguments(effect, evidence) or (effect.term == MISSING and is_left_free(evidence))
     args = [] if is_of_none else fitting(_terms(effect), evidence, is_up=effect.is_up)
     if args:
-        return _name_by(args, _terms(effect), evidence)
+        named = _name_by(args, _terms(effect), evidence)
+        return _with_release(named, evidence) if effect.term == "graphs" else named
     if not evidence.may_be_one_release and _is_of_the_release(effect, evidence):
         return _name_release(evidence)
     if effect.seconds is not None:
@@ -90,10 +92,19 @@ def _name_by(args: Sequence[ArgChange], terms: Sequence[str], evidence: Evidence
     return Named(kind_of(arg), arg.name, arg.before, arg.after, tuple(others))
 
 
+def _with_release(named: Named, evidence: Evidence) -> Named:
+    """Return what is named together with the release, where that is another: graphs of each take other memory."""
+    if evidence.may_be_one_release:
+        return named
+    _, name, before, after, _ = _name_release(evidence)
+    return named._replace(others=(*named.others, ArgChange(name, before, after, None, noise=False)))
+
+
 def _is_direct(arg: ArgChange, terms: Sequence[str], evidence: Evidence) -> bool:
     """Return whether an argument is there to act on one of the terms; what cuts the model acts on bytes per token, too."""
     own = acts_on(arg.name, evidence.packs)
-    return own[0] in terms or "fraction" in terms or (terms[0] == "cell" and own[0] == "weights")
+    is_shared = {"fraction", *_OF_GRAPHS} & set(terms)  # what has many makers, and shows none of their parts
+    return own[0] in terms or bool(is_shared) or (terms[0] == "cell" and own[0] == "weights")
 
 
 def _is_of_the_release(effect: Effect, evidence: Evidence) -> bool:
@@ -106,7 +117,7 @@ def _is_of_the_release(effect: Effect, evidence: Evidence) -> bool:
             "draft" in side.launch.workers for side in sides
         )  # it counts a draft otherwise, it does not switch one on
     if effect.term in _OF_THE_RELEASE:
-        return True
+        return effect.term != "graphs" or len({"draft" in side.launch.workers for side in sides}) == 1
     if not all(side.launch.args.values for side in sides):
         return False  # it may be another model
     own = next((term for term in evidence.budget.terms if term.term == effect.term), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from logscope.differ.evidence import BESIDE, Effect, Evidence
@@ -13,6 +14,7 @@ from logscope.differ.unexplained import CAPACITY, MISSING, capacity_text, missin
 from logscope.units import count_text, gib
 from logscope.words import duration_text
 
+_MOST_NUMBERS = 4  # of a list, in a sentence
 _LEAST_OF_LAUNCH = 0.5  # of what a phase took longer: what else varies may hide the rest
 
 
@@ -20,7 +22,8 @@ def change_text(name: str, before: str | None, after: str | None, kind: CauseKin
     """Write what was changed: its name, both values, and where they were inferred from or nothing tells who set them."""
     if before is None and after is None:
         return name
-    values = " -> ".join("not set" if value in (None, "None") else str(value) for value in (before, after))
+    is_long = max(len(_sizes(value)) for value in (before, after)) > _MOST_NUMBERS
+    values = " -> ".join(_value_text(value, is_long=is_long) for value in (before, after))
     if kind == "release":
         return f"{name} ({before}) -> ({after})"
     if kind == "inferred":
@@ -30,6 +33,19 @@ def change_text(name: str, before: str | None, after: str | None, kind: CauseKin
     if name == FRACTION and not _is_typed_or_derived(evidence):
         return f"{name} {values} (in force; typed or chosen by SGLang is not in the log)"
     return f"{name} {values}"
+
+
+def _sizes(value: str | None) -> list[int]:
+    """Return the numbers of a list of numbers; none of another value."""
+    return [int(size) for size in re.findall(r"\d+", str(value))] if re.fullmatch(r"\[[\d, ]+\]", str(value)) else []
+
+
+def _value_text(value: str | None, *, is_long: bool) -> str:
+    """Write a value; of a list of numbers, where one of both is long, how many there are, and the largest."""
+    if value in (None, "None"):
+        return "not set"
+    sizes = _sizes(value)
+    return f"{len(sizes)} sizes up to {max(sizes)}" if is_long and sizes else str(value)
 
 
 def _sides(evidence: Evidence) -> tuple[Side, Side]:

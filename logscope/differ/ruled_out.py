@@ -9,7 +9,7 @@ from logscope.differ.attribution import budget_step
 from logscope.differ.effects import amount_of, rows_beside
 from logscope.differ.evidence import Evidence
 from logscope.differ.figures import is_refuted
-from logscope.differ.naming import FRACTION
+from logscope.differ.naming import FRACTION, TITLES
 from logscope.differ.steps import SPREAD, TOLERATED
 from logscope.differ.types import ArgChange, Cause, RuledOut
 
@@ -17,11 +17,14 @@ _IN_TOKENS = ("cell", "page", "limits")
 _OF_TIME = ("load_time", "graph_time")
 _PRINTED = "within print resolution"
 _OF_RANKS = ("tp_size", "pp_size")  # another number of ranks is an effect
+_OF_NO_ARGUMENT = (TITLES["free_at_init"], TITLES["distributed_init"])
 _LARGE = ("weights", "cell", "graphs", "draft")  # what two arguments can move by much, in opposite directions
 
 
 def find_ruled_out(evidence: Evidence, causes: Sequence[Cause]) -> list[RuledOut]:
     """Return what differs, is suspected, and measurably has no effect on memory; nothing that goes with what is blamed."""
+    if any(cause.kind == "memory" and cause.name not in _OF_NO_ARGUMENT for cause in causes):
+        return []  # what nothing explains may be due to what differs
     blamed = {name for cause in causes for name in cause.names}
     covered = [set(acts_on(name, evidence.packs)) for name in blamed]
     found: dict[str, RuledOut] = {}

@@ -53,6 +53,8 @@ def _missing(side: Side, other: Side) -> Iterator[str]:
         return
     own = {rank_name(rank) for rank in launch.ranks}
     lacks = [rank for rank in sorted(other.launch.ranks) if rank_name(rank) not in own]
+    if not lacks:
+        return
     named = f": {', '.join(rank_runs(lacks, other.launch.ranks))} print nothing" if len(lacks) == due - seen else ""
     yield f"{side.name} holds {seen} of its {due} ranks{named}."
 

@@ -13,7 +13,7 @@ from logscope.packs import Packs, Pattern
 
 TIME_NOISE_S = 2.0  # and
 TIME_NOISE = 0.2  # of it: loading and compiling vary so much from run to run
-_CAPACITY = ("tokens", "max_total_num_tokens")
+CAPACITY = ("tokens", "max_total_num_tokens")
 _FLOAT = 1e-6  # of a difference of two printed numbers, in base units
 TOLERATED, SPREAD = "within the tolerance", "within the spread"  # reasons that are no print resolution
 NOT_REACHED, SILENT = "not reached", "this rank is silent"  # reasons of steps that only one launch has
@@ -169,14 +169,14 @@ class _Judge:
             return "unknown", "measured without emptying the cache: not comparable"
         if unit != "s" and abs(delta) <= sum(steps) / 2:
             return "same", "one token" if unit == "tokens" else "within print resolution"
-        if row["field"] in _CAPACITY and abs(delta) <= self.token_steps[0]:
+        if row["field"] in CAPACITY and abs(delta) <= self.token_steps[0]:
             return "same", "within print resolution of the memory"
         if unit == "s" and abs(delta) <= max(TIME_NOISE_S, sum(steps) / 2, TIME_NOISE * max(before, after)):
             return "same", "within what time varies from run to run"
         known = self.spread.get(tuple(row[name] for name in KEY))
         if known is not None and known[0] - sum(steps) / 2 <= after <= known[1] + sum(steps) / 2:
             return "same", f"{SPREAD} of {self.baselines} baselines"
-        by_memory = row["field"] in _CAPACITY and abs(delta) <= self.token_steps[1]
+        by_memory = row["field"] in CAPACITY and abs(delta) <= self.token_steps[1]
         if by_memory or self.tolerance.allows(delta, before, unit):
             return "same", TOLERATED
         return "changed", "beyond print resolution" if known is None else "beyond the spread of the baselines"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from logscope.amounts import flag_text, fraction_text
 from logscope.differ.figures import is_refuted
 from logscope.differ.ranks import in_order, ranks_phrase
-from logscope.differ.steps import SILENT, SPREAD, TOLERATED, step_of
+from logscope.differ.steps import CAPACITY, SILENT, SPREAD, TOLERATED, step_of
 from logscope.differ.types import Attribution, Cause, Change, RuledOut, Side
 from logscope.units import count_text, gib
 from logscope.words import clip
@@ -43,7 +43,7 @@ def verdict_lines(
     yield from _refuted(before, after)
     yield from (_contradiction(side) for side in (before, after) if side.sizing.contradictions)
     for index, cause in enumerate(causes[:MOST_CAUSES]):
-        lead = "Cause" if index == 0 and _has_consequence(before, after, budget) else "Also" if index else "Difference"
+        lead = "Cause" if index == 0 and _has_consequence(before, after, changes) else "Also" if index else "Difference"
         yield f"{lead}: {cause.sentence}"
     if not causes and _fail_apart(before, after):
         yield "Each failed for a reason of its own; what the earlier failure did not reach is not compared."
@@ -70,8 +70,8 @@ def _unreached(changed: Sequence[Change], before: Side, after: Side) -> str:
 
 
 def _lacking(changed: Sequence[Change], changes: Sequence[Change]) -> str:
-    """Count the steps that no rank of a launch reached, and those that some did: "12 steps on all 8 ranks, and 2 steps on TP5 only, are"."""
-    lacks: dict[object, list[Change]] = {}
+    """Count the steps that no rank reached, and those that some did: "12 steps on all 8 ranks, and 2 steps on TP5 only, are"."""
+    lacks: dict[tuple[str | None, str, str, str, str], list[Change]] = {}
     for change in changed:
         lacks.setdefault(step_of(change), []).append(change)
     counts = Counter(step_of(change) for change in changes)
@@ -119,10 +119,10 @@ def _ruled_out_text(each: RuledOut) -> str:
     return f"{each.name}: {amount}{each.reason}"
 
 
-def _has_consequence(before: Side, after: Side, budget: Attribution) -> bool:
+def _has_consequence(before: Side, after: Side, changes: Sequence[Change]) -> bool:
     """Return whether anything came of the difference: another outcome, another end, another capacity."""
-    tokens = (budget.tokens_before, budget.tokens_after)
-    return _end(before) != _end(after) or tokens[0] != tokens[1]
+    is_other = any(change.verdict == "changed" and change.field in CAPACITY for change in changes)
+    return _end(before) != _end(after) or is_other
 
 
 def _end(side: Side) -> tuple[str, bool]:

@@ -105,13 +105,9 @@ def _tables(difference: Difference, chosen: Sequence[Change], shown: Shown, pack
         yield steps
     elif difference.is_changed and (shown.phase or shown.rank):
         where = " on ".join(each for each in (shown.phase and f"of {shown.phase}", shown.rank) if each)
-        yield Text(
-            (
-                "",
-                f"No step {where if shown.phase else f'on {where}'} differs: --all shows them. The verdict and the exit code are of all steps.",
-            ),
-            "aside",
-        )
+        where = where if shown.phase else f"on {where}"
+        nothing = f"No step {where} differs: --all shows them."
+        yield Text(("", nothing, "The verdict and the exit code are of all steps."), "aside")
     if difference.args:
         yield _arg_table(difference)
         noise = [arg.name for arg in difference.args if arg.noise]
