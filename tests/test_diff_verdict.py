@@ -207,3 +207,57 @@ def test_an_argument_that_baselines_vary_in_is_no_difference(texts: Texts) -> No
         "what stands under Before is that of b.log, the last of 2 baselines",
         "attention_backend: as in one of the baselines, which differ in that; left out",
     ) == difference.notes
+
+
+# What several things may have made
+
+
+def test_graphs_are_put_down_to_all_that_may_have_made_them(diff: Diff) -> None:
+    """Fewer sizes and another model: nothing tells which of them took 0.8 GiB less."""
+    other = {"model_path": "/models/made-8b"}
+    difference = diff(GOOD, replace(GOOD, graph_bs=32, graph_gib=0.6, extra_args=other))
+    (cause,) = (cause for cause in difference.causes if cause.name == "cuda_graph_max_bs")
+    assert ("model_path",) == cause.together_with
+    assert "together with model_path /models/made-70b -> /models/made-8b, takes 0.80 GiB less" in cause.sentence
+
+
+def test_the_graphs_of_two_releases_are_compared_as_a_whole(fixture_launches: dict[str, Launch], packs: Packs) -> None:
+    """TP0 took three times 0.55 GiB in 0.5.9, and 0.16 twice in 0.5.14, where TP1 does not print those of the draft."""
+    launches = fixture_launches["0.5.9-new-eagle-tp2"], fixture_launches["0.5.14-new-eagle-tp2"]
+    sentence = diff_launches([launches[0]], launches[1], packs, Tolerance()).causes[0].sentence
+    assert "1.33 GiB less of TP0's memory beside the KV cache" in sentence
+
+
+def test_a_draft_takes_graphs_more_and_not_less(fixture_launches: dict[str, Launch], packs: Packs) -> None:
+    """0.27 GiB without a draft; 0.16 of the target and 0.16 of the draft with it, and with another release."""
+    launches = fixture_launches["0.5.13-new-fakecuda-tp2"], fixture_launches["0.5.14-new-eagle-tp2"]
+    (cause,) = (
+        each
+        for each in diff_launches([launches[0]], launches[1], packs, Tolerance()).causes
+        if "memory beside the KV cache" in each.sentence
+    )
+    assert "SGLang release" in cause.together_with
+    assert "takes 0.05 GiB more of TP0's memory beside the KV cache" in cause.sentence
+
+
+def test_fewer_requests_make_graphs_smaller(diff: Diff) -> None:
+    requests = [{"max_running_requests": count} for count in (64, 32)]
+    difference = diff(replace(GOOD, extra_args=requests[0]), replace(GOOD, extra_args=requests[1], graph_gib=0.9))
+    (cause,) = difference.causes
+    assert ("max_running_requests", "64", "32") == (cause.name, cause.before, cause.after)
+    assert difference.lines[1].startswith("Difference: ")  # the capacity is the same
+
+
+def test_graphs_that_nothing_explains_are_said_to_be(diff: Diff) -> None:
+    difference = diff(GOOD, replace(GOOD, graph_gib=2.4, extra_args={"chunked_prefill_size": 4096}))
+    (cause,) = difference.causes
+    assert cause.sentence.endswith("; no argument that is known to act on it differs.")
+    assert () == difference.ruled_out, "what nothing explains may be due to what differs"
+
+
+def test_a_part_of_the_change_is_not_given_its_whole(texts: Texts) -> None:
+    """FP8 gives 20 GiB; the fraction is within what the baselines vary by, and the budget grew by 24.73 GiB."""
+    baselines = [log_text(replace(GOOD, fraction=fraction)) for fraction in (0.88, 0.8)]
+    (cause,) = texts(*baselines, log_text(replace(GOOD, fraction=0.85, quantization="fp8"))).causes
+    assert "gives 20.00 GiB to the KV budget of every rank (+" in cause.sentence
+    assert "->" not in cause.sentence.partition("gives")[2]

@@ -47,23 +47,22 @@ def diff_launches(
         names: what the last baseline and the launch are called; their files where None.
     """
     called = names or (name_of(baselines[-1]), name_of(after))
-    first, second = _side(baselines[-1], called[0], packs), _side(after, called[1], packs)
+    first, second = (_side(launch, name, packs) for launch, name in zip((baselines[-1], after), called, strict=True))
     args, varying = _beyond_baselines(changed_args(first.launch, second.launch, packs), baselines[:-1], after, packs)
     same_cell = not any("cell" in acts_on(arg.name, packs) for arg in args if not arg.noise)
     budget = attribute(first, second, same_cell=same_cell)
-    token_apart = token_steps(budget, first, second, tolerance.bytes)
-    changes, notes = compare_steps(baselines, after, packs, tolerance, token_apart)
+    same_tokens = token_steps(budget, first, second, tolerance.bytes)
+    changes, notes = compare_steps(baselines, after, packs, tolerance, same_tokens)
     evidence = Evidence(first, second, packs, budget, args, changes, phase_times(first.launch, second.launch))
     causes = find_causes(evidence, [_against(each, evidence, same_cell) for each in baselines[:-1]], tolerance)
-    ruled_out = find_ruled_out(evidence, causes)
-    absent = tuple(absent_ranks(first, second, changes, packs, is_explained=bool(causes)))
+    ruled, absent = tuple(find_ruled_out(evidence, causes)), tuple(absent_ranks(evidence, is_explained=bool(causes)))
     return Difference(
         before=first,
         after=second,
         baselines=len(baselines),
-        lines=(*absent, *verdict_lines(first, second, budget, causes, ruled_out, changes, is_whole=not absent)),
+        lines=(*absent, *verdict_lines(first, second, budget, causes, ruled, changes, is_whole=not absent)),
         causes=tuple(causes),
-        ruled_out=tuple(ruled_out),
+        ruled_out=ruled,
         args=(*args, *changed_facts(changes)),
         budget=budget,
         times=tuple(evidence.times),

@@ -80,7 +80,6 @@ def figures_of(side: Side) -> Figures | None:
     capped = sizing.bound_by == "max_total_tokens"
     formula = budget.rest(exact(middle(avail)), exact(middle(total)), exact(fraction)).low
     paid = None if capped else sizing.paid
-    implied = sizing.fraction.implied
     steps = total.high - total.low + avail.high - avail.low
     return Figures(
         total=middle(total),
@@ -97,7 +96,7 @@ def figures_of(side: Side) -> Figures | None:
         formula=formula,
         slack=0.0 if paid is None else (steps + paid.high - paid.low) / 2,
         step=steps,
-        fraction_step=0.0 if stated_fraction(sizing) is not None or implied is None else implied.high - implied.low,
+        fraction_step=_fraction_step(sizing),
         charged=sizing.cell.charged if sizing.cell else None,
         own=sizing.cell.size if sizing.cell else None,
         tokens=tokens_of(sizing),
@@ -136,6 +135,12 @@ def _fraction(sizing: Sizing) -> float | None:
     if is_refuted(sizing) and sizing.fraction.implied is not None:
         return middle(sizing.fraction.implied)
     return stated if stated is not None else fraction_used(sizing)
+
+
+def _fraction_step(sizing: Sizing) -> float:
+    """Return how far a fraction that is inferred from the pool may be off."""
+    implied = sizing.fraction.implied
+    return 0.0 if stated_fraction(sizing) is not None or implied is None else implied.high - implied.low
 
 
 def _is_partial(side: Side) -> bool:

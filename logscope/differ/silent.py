@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from logscope.differ.align import rank_name
+from logscope.differ.evidence import Evidence
 from logscope.differ.figures import due_ranks
 from logscope.differ.ranks import OVER_RANKS, in_order
 from logscope.differ.steps import NOT_REACHED, SILENT, step_of
@@ -16,15 +17,13 @@ from logscope.words import inside_a_sentence, rank_runs
 _MOST_NAMED = 3
 
 
-def absent_ranks(
-    before: Side, after: Side, changes: Sequence[Change], packs: Packs, *, is_explained: bool
-) -> Iterator[str]:
+def absent_ranks(evidence: Evidence, *, is_explained: bool) -> Iterator[str]:
     """Say which ranks are not in a log, and which print less than the others of their launch and than the other launch.
 
     Args:
         is_explained: a cause is named: that there are fewer ranks needs no word of its own then.
     """
-    sides = before, after
+    sides = before, after = evidence.before, evidence.after
     counts = [len(side.launch.ranks) for side in sides]
     due = [due_ranks(side.launch) for side in sides]
     if (
@@ -38,7 +37,7 @@ def absent_ranks(
     for side, other in (sides, sides[::-1]):
         yield from _missing(side, other)
     for side, is_after in ((before, False), (after, True)):
-        yield from _silent(side, changes, packs, is_after=is_after)
+        yield from _silent(side, evidence.changes, evidence.packs, is_after=is_after)
 
 
 def _ranks(count: int) -> str:
