@@ -139,7 +139,7 @@ def test_the_failure_of_the_second_launch_comes_first(fixture_launches: dict[str
 def test_a_failure_whose_message_is_cut_is_told_by_the_budget(texts: Texts) -> None:
     cut = CAR[: CAR.index("Not enough memory") + len("Not en")]
     difference = texts(BASELINE, cut)
-    assert difference.lines[0].endswith("b.log failed: on TP0: RuntimeError: Not en.")
+    assert difference.lines[0].endswith("b.log failed: the log ends inside the line that says why on TP0.")
     assert difference.lines[1].startswith("Cause: mem_fraction_static 0.88 -> 0.55 takes 31.03 GiB")
     assert ["mem_fraction_static"] == [cause.name for cause in difference.causes]
 

@@ -101,7 +101,7 @@ def _own_figures(evidence: Evidence, term: Term) -> tuple[str | None, str | None
     """
     rows = _rows_of(term.term, evidence)
     changed = [change for change in rows if change.delta is not None and change.verdict == "changed"]
-    init = {row.rank: row.delta or 0.0 for row in _rows_of("distributed_init", evidence) if row.verdict == "changed"}
+    init = {row.rank: row.delta or 0.0 for row in _rows_of("distributed_init", evidence) if _is_moved(row)}
     if term.term == "free_at_init" and init:
         step = _LEAST_BESIDE + 1  # of each of two printed figures
         apart = {
@@ -113,6 +113,11 @@ def _own_figures(evidence: Evidence, term: Term) -> tuple[str | None, str | None
     by_rank = {change.rank: change for change in changed}
     worst = max((by_rank[rank] for rank in sorted(by_rank)), key=lambda change: abs(change.delta or 0.0))
     return _gib_or_none(worst.before), _gib_or_none(worst.after), _where({change.rank for change in changed}, rows)
+
+
+def _is_moved(row: Change) -> bool:
+    """Return whether a figure is another one, be it within what the user or other baselines allow."""
+    return abs(row.delta or 0.0) > _LEAST_BESIDE + 1
 
 
 def _rows_of(term: str, evidence: Evidence) -> list[Change]:
