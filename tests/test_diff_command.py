@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -217,3 +218,25 @@ def test_plain_replicas_do_not_hide_what_tensor_parallelism_does() -> None:
     sides = [str(FIXTURES / case / "launch.log") for case in ("0.5.9-fakecuda-tp8", "0.5.9-fakecuda-tp2-dp2")]
     causes = json.loads(logscope("diff", *sides, "-f", "json").stdout)["causes"]
     assert ("tp_size", "8", "2") == tuple(causes[0][key] for key in ("name", "before", "after"))
+
+
+def test_a_launch_is_not_compared_with_itself_under_another_name(story: Path, tmp_path: Path) -> None:
+    both = tmp_path / "both.log"
+    both.write_bytes((story / "car.log").read_bytes() + (story / "baseline.log").read_bytes())
+    done = logscope("diff", str(both), f"{both}#2")
+    assert (2, "") == (done.returncode, done.stdout)
+    assert f"{both} and {both}#2 are one launch: {both} is the last in it" in done.stderr
+    assert f"do: logscope diff {both}#1 {both}#2" in done.stderr
+    wrong = logscope("diff", f"{both}#3", str(both))
+    assert f"no launch '3': there are 2 launches\n  do: name one of them, such as {both}#2" in wrong.stderr
+
+
+def test_the_launch_of_a_folder_is_called_by_its_file(story: Path) -> None:
+    done = logscope("diff", "baseline.log", ".", cwd=story)
+    assert re.search(r"\.#6 \((./)?car_debug\.log\)", " ".join(done.stdout.split()))
+
+
+def test_a_phase_without_a_difference_does_not_hide_the_exit_code(story: Path) -> None:
+    done = logscope("diff", "baseline.log", "car.log", "--phase", "load_weights", "--exit-code", cwd=story)
+    assert 1 == done.returncode
+    assert "The verdict and the exit code are of all steps." in done.stdout

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from logscope.commands._shared import choose
 from logscope.errors import UsageError
 from logscope.model import Launch
 from logscope.reading import Reading, read_launches
+from logscope.words import name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,31 @@ def read_side(spec: SideSpec, reading: Reading) -> tuple[Launch, str]:
             f"{spec.text}: {len(launches)} launches, not the nodes of one, by their server_args\n"
             "  do: name one launch on each side"
         )
-    chosen = choose(len(launches), spec.launch)[0]
-    is_one_of_several = len(launches) > 1 and spec.launch == "last"
-    return launches[chosen], f"{spec.text}#{chosen + 1}" if is_one_of_several else spec.text
+    count = len(launches)
+    if spec.launch != "last" and not 1 <= int(spec.launch) <= count:
+        has = "is 1 launch" if count == 1 else f"are {count} launches"
+        log = ",".join(spec.paths)
+        raise UsageError(
+            f"{log}: no launch {spec.launch!r}: there {has}\n  do: name one of them, such as {log}#{count}"
+        )
+    chosen = count - 1 if spec.launch == "last" else int(spec.launch) - 1
+    if count == 1 or spec.launch != "last":
+        return launches[chosen], spec.text
+    where = f" ({name_of(launches[chosen])})" if Path(spec.text).is_dir() else ""
+    return launches[chosen], f"{spec.text}#{chosen + 1}{where}"
+
+
+def refuse_same(specs: Sequence[SideSpec], launches: Sequence[Launch]) -> None:
+    """Refuse to compare a launch with itself under another name: ``run.log`` is the last launch in it.
+
+    Raises:
+        UsageError: two sides of the same log are one launch.
+    """
+    last, own = specs[-1], launches[-1]
+    for spec, launch in zip(specs[:-1], launches[:-1], strict=True):
+        is_other_name = spec.text != last.text and spec.paths == last.paths
+        if is_other_name and launch.events[0].pos == own.events[0].pos:
+            log = ",".join(spec.paths)
+            raise UsageError(
+                f"{spec.text} and {last.text} are one launch: {log} is the last in it\n  do: logscope diff {log}#1 {log}#2"
+            )

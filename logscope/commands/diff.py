@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from logscope.commands import _shared as shared
-from logscope.commands._sides import SideSpec, read_side, read_spec
+from logscope.commands._sides import SideSpec, read_side, read_spec, refuse_same
 from logscope.differ import Tolerance, diff_launches
 from logscope.errors import SameLaunchError, UsageError
 from logscope.launch import are_nodes
@@ -26,7 +26,8 @@ Sides = Annotated[
         show_default=False,
     ),
 ]
-_TOLERANCE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|GiB|MiB)", re.IGNORECASE)
+_TOLERANCE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|Gi?B|Mi?B|s|)", re.IGNORECASE)
+_BYTES = {"g": GIB, "m": GIB / 1024}  # GB is what SGLang calls a GiB
 
 
 def register(app: typer.Typer) -> None:
@@ -41,7 +42,7 @@ def diff(
     ] = None,
     tolerance: Annotated[
         str | None,
-        typer.Option("--tolerance", metavar="AMOUNT", help="Differences up to this are none: 0.5GiB, 100MiB, 1%."),
+        typer.Option("--tolerance", metavar="AMOUNT", help="Differences up to this are none: 0.5GiB, 100MiB, 30s, 1%."),
     ] = None,
     all_rows: Annotated[bool, typer.Option("--all", help="Show every step, also those that are the same.")] = False,
     rank: Annotated[
@@ -75,6 +76,7 @@ def diff(
         sides_read = [read_side(spec, reading) for spec in (*baselines, after)]
     shared.warn_of_problems(reading, quiet)
     launches, names = [launch for launch, _ in sides_read], [name for _, name in sides_read]
+    refuse_same((*baselines, after), launches)
     _refuse_nodes(launches, baselines, after)
     difference = diff_launches(launches[:-1], launches[-1], reading.packs, allowed, (names[-2], names[-1]))
     report = diff_report(difference, reading.packs, Shown(all_rows, rank, phase))
@@ -91,7 +93,7 @@ def _split(sides: list[str], vs: str | None) -> tuple[list[SideSpec], SideSpec]:
     """
     words = [*sides, vs] if vs is not None else sides
     if len(words) < 2:
-        raise UsageError("one log is nothing to compare\n  do: logscope diff BASELINE.log LOG")
+        raise UsageError("one log is nothing to compare\n  do: logscope diff BASELINE.log LOG, or LOG#1 LOG#2")
     if vs is None and len(words) > 2:
         raise UsageError(f"{len(words)} logs: which of them is compared?\n  do: logscope diff GOOD1 GOOD2 --vs LOG")
     specs = [read_spec(word) for word in words]
@@ -101,7 +103,7 @@ def _split(sides: list[str], vs: str | None) -> tuple[list[SideSpec], SideSpec]:
 
 
 def read_tolerance(text: str | None) -> Tolerance:
-    """Read "0.5GiB", "100MiB" or "1%".
+    """Read "0.5GiB", "100MiB", "30s" or "1%"; "0" is none.
 
     Raises:
         UsageError: something else.
@@ -109,12 +111,14 @@ def read_tolerance(text: str | None) -> Tolerance:
     if text is None:
         return Tolerance()
     match = _TOLERANCE.fullmatch(text.strip())
-    if match is None:
-        raise UsageError(f"--tolerance {text}: no amount\n  do: --tolerance 0.5GiB, 100MiB or 1%")
-    number, unit = float(match["number"]), match["unit"].lower()
+    number, unit = (float(match["number"]), match["unit"].lower()) if match else (1.0, "")
+    if unit == "" and number:
+        raise UsageError(f"--tolerance {text}: no amount\n  do: --tolerance 0.5GiB, 100MiB, 30s or 1%")
     if unit == "%":
         return Tolerance(share=number / 100)
-    return Tolerance(bytes=number * (GIB if unit == "gib" else GIB / 1024))
+    if unit == "s":
+        return Tolerance(seconds=number)
+    return Tolerance(bytes=number * _BYTES.get(unit[:1], 0.0))
 
 
 def _refuse_nodes(launches: list[Launch], baselines: list[SideSpec], after: SideSpec) -> None:

@@ -7,14 +7,15 @@ from dataclasses import replace
 
 from logscope.causes import diagnose
 from logscope.differ.arguments import acts_on, changed_args, changed_facts
-from logscope.differ.attribution import attribute, token_step
+from logscope.differ.attribution import attribute, token_steps
 from logscope.differ.because import find_causes
 from logscope.differ.evidence import Evidence
 from logscope.differ.figures import due_ranks
 from logscope.differ.naming import TITLES
 from logscope.differ.ranks import in_order, ranks_cell, ranks_phrase
 from logscope.differ.ruled_out import find_ruled_out
-from logscope.differ.steps import Tolerance, compare_steps, first_divergence, step_of
+from logscope.differ.silent import absent_ranks
+from logscope.differ.steps import SILENT, Tolerance, compare_steps, first_divergence, step_of
 from logscope.differ.times import WHOLE, phase_times, time_title
 from logscope.differ.types import (
     ArgChange,
@@ -46,31 +47,60 @@ def diff_launches(
         names: what the last baseline and the launch are called; their files where None.
     """
     called = names or (name_of(baselines[-1]), name_of(after))
-    first, second = _side(baselines[-1], called[0], packs), _side(after, called[1], packs)
-    args = changed_args(first.launch, second.launch, packs)
+    first, second = (_side(launch, name, packs) for launch, name in zip((baselines[-1], after), called, strict=True))
+    args, varying = _beyond_baselines(changed_args(first.launch, second.launch, packs), baselines[:-1], after, packs)
     same_cell = not any("cell" in acts_on(arg.name, packs) for arg in args if not arg.noise)
     budget = attribute(first, second, same_cell=same_cell)
-    apart = token_step(budget, first, second, tolerance.bytes)
-    changes, notes = compare_steps(baselines, after, packs, tolerance, apart)
-    times = phase_times(first.launch, second.launch)
-    evidence = Evidence(first, second, packs, budget, args, changes, times)
-    others = [_against(launch, evidence, same_cell) for launch in baselines[:-1]]
-    causes = find_causes(evidence, others, tolerance)
-    ruled_out = find_ruled_out(evidence, causes)
+    same_tokens = token_steps(budget, first, second, tolerance.bytes)
+    changes, notes = compare_steps(baselines, after, packs, tolerance, same_tokens)
+    evidence = Evidence(first, second, packs, budget, args, changes, phase_times(first.launch, second.launch))
+    causes = find_causes(evidence, [_against(each, evidence, same_cell) for each in baselines[:-1]], tolerance)
+    ruled, absent = tuple(find_ruled_out(evidence, causes)), tuple(absent_ranks(evidence, is_explained=bool(causes)))
     return Difference(
         before=first,
         after=second,
         baselines=len(baselines),
-        lines=tuple(verdict_lines(first, second, budget, causes, ruled_out, changes)),
+        lines=(*absent, *verdict_lines(first, second, budget, causes, ruled, changes, is_whole=not absent)),
         causes=tuple(causes),
-        ruled_out=tuple(ruled_out),
+        ruled_out=ruled,
         args=(*args, *changed_facts(changes)),
         budget=budget,
-        times=tuple(times),
+        times=tuple(evidence.times),
         changes=tuple(changes),
         first=first_divergence(changes),
-        notes=(*notes, *_release_notes(first.launch, second.launch), *_node_notes((first, second))),
+        notes=(
+            *notes,
+            *_baseline_notes(called[0], len(baselines), varying),
+            *_release_notes(first.launch, second.launch),
+            *_node_notes((first, second)),
+        ),
+        absent=absent,
     )
+
+
+def _beyond_baselines(
+    args: Sequence[ArgChange], others: Sequence[Launch], after: Launch, packs: Packs
+) -> tuple[list[ArgChange], list[str]]:
+    """Return the arguments that differ from those of every baseline, and the names of those that one baseline has, too."""
+    kept = list(args)
+    for other in others:
+        differing = {arg.name for arg in changed_args(other, after, packs)}
+        kept = [arg for arg in kept if arg.name in differing or not _is_told(arg, other)]
+    return kept, [arg.name for arg in args if arg not in kept and not arg.noise]
+
+
+def _is_told(arg: ArgChange, launch: Launch) -> bool:
+    return launch.command is not None if arg.origin == "environment" else bool(launch.args.values)
+
+
+def _baseline_notes(name: str, count: int, varying: Sequence[str]) -> list[str]:
+    """Say which of several baselines the figures are of, and which arguments are left out."""
+    if count < 2:
+        return []
+    notes = [f"what stands under Before is that of {name}, the last of {count} baselines"]
+    if varying:
+        notes.append(f"{', '.join(varying)}: as in one of the baselines, which differ in that; left out")
+    return notes
 
 
 def _against(baseline: Launch, evidence: Evidence, same_cell: bool) -> Evidence:
@@ -104,6 +134,6 @@ def _release_notes(before: Launch, after: Launch) -> list[str]:
 
 
 __all__ = [
-    "TITLES", "WHOLE", "ArgChange", "Attribution", "Cause", "Change", "Difference", "Divergence", "PhaseTime", "RuledOut", "Side", "Term",
-    "Tolerance", "diff_launches", "in_order", "ranks_cell", "ranks_phrase", "step_of", "time_title",
+    "SILENT", "TITLES", "WHOLE", "ArgChange", "Attribution", "Cause", "Change", "Difference", "Divergence", "PhaseTime", "RuledOut", "Side",
+    "Term", "Tolerance", "diff_launches", "in_order", "ranks_cell", "ranks_phrase", "step_of", "time_title",
 ]  # fmt: skip

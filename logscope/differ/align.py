@@ -9,6 +9,7 @@ from logscope.differ.ranks import OVER_RANKS
 from logscope.model import Event, Launch, Worker
 from logscope.packs import Packs
 from logscope.rank import Rank
+from logscope.server_args import arg_count
 from logscope.timeline import GAP, PhaseRow, phase_rows
 from logscope.units import Quantity
 from logscope.words import rank_runs
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import pandas
 
 KEY = ("worker", "phase", "event", "role", "field", "rank")
+_SIZES = ("tp_size", "pp_size", "dp_size")
 _ROLES = ("kind", "label", "graph", "what", "step")  # fields that tell apart several lines of one event
 _SAME_ROLES = {
     "verify": "decode"
@@ -41,6 +43,10 @@ def align(before: Launch, after: Launch, packs: Packs) -> tuple[pandas.DataFrame
     notes: list[str] = []
     if len(before.ranks) == len(after.ranks) == 1 and not _same_ranks(before, after):
         frames = [_named_alike(frame, launch) for frame, launch in zip(frames, (before, after), strict=True)]
+    elif are_of_one_topology(before, after):
+        common = {rank_name(rank) for rank in before.ranks} & {rank_name(rank) for rank in after.ranks} | {""}
+        frames = [frame[frame["rank"].isin(common)] for frame in frames]
+        notes.append(f"{' and '.join(_only_in(before, after))}: the ranks that both logs hold are compared")
     elif not _same_ranks(before, after):
         who = " and ".join(_ranks_of(launch) for launch in (before, after))
         notes.append(f"the ranks differ ({who}): of each step the least and the most over the ranks are compared")
@@ -65,6 +71,23 @@ def _named_alike(frame: pandas.DataFrame, launch: Launch) -> pandas.DataFrame:
     """Return the frame with the one rank of a launch untagged: some releases tag it, and others do not."""
     own = rank_name(launch.ranks[0])
     return frame.assign(rank=frame["rank"].where(frame["rank"] != own, ""))
+
+
+def are_of_one_topology(before: Launch, after: Launch) -> bool:
+    """Return whether two launches have the same numbers of ranks by their arguments, and some but not all ranks in common."""
+    sizes = [[arg_count(each.args.values, name) for name in _SIZES] for each in (before, after)]
+    names = [{rank_name(rank) for rank in launch.ranks} for launch in (before, after)]
+    is_told = bool(before.args.values and after.args.values)
+    return is_told and sizes[0] == sizes[1] and names[0] != names[1] and bool(names[0] & names[1])
+
+
+def _only_in(before: Launch, after: Launch) -> Iterator[str]:
+    """Say which ranks one launch has and the other has not: "TP1..TP7 only in the log before"."""
+    for own, other, where in ((before, after, "before"), (after, before, "after")):
+        names = {rank_name(rank) for rank in other.ranks}
+        only = [rank for rank in sorted(own.ranks) if rank_name(rank) not in names]
+        if only:
+            yield f"{', '.join(rank_runs(only, own.ranks))} only in the log {where}"
 
 
 def _same_ranks(before: Launch, after: Launch) -> bool:

@@ -57,10 +57,22 @@ def _shown(values: Mapping[str, ArgValue], name: str) -> str | None:
 
 
 def _origin(name: str, before: Launch, after: Launch) -> Origin | None:
-    commands = [launch.command for launch in (before, after) if launch.command is not None]
-    if not commands:
+    """Return who gave an argument: it was typed if a command has it, and none has another value than the one in force."""
+    launches = [launch for launch in (before, after) if launch.command is not None]
+    if not launches:
         return None
-    return "typed" if any(name in command.flags for command in commands) else "derived"
+    typed = [launch for launch in launches if launch.command and name in launch.command.flags]
+    is_in_force = all(_is_as_typed(launch, name) for launch in typed)
+    return "typed" if typed and is_in_force else "derived"
+
+
+def _is_as_typed(launch: Launch, name: str) -> bool:
+    """Return whether the value in force is the one that was typed, as far as both are known; a path or name may be written otherwise."""
+    assert launch.command is not None, "it was typed"
+    typed, own = launch.command.flags[name], launch.args.values.get(name)
+    numbers = (int, float)
+    is_number = isinstance(typed, numbers) and isinstance(own, numbers)
+    return not is_number or float(typed) == float(own)  # type: ignore[arg-type]
 
 
 def _environment(before: Launch, after: Launch, packs: Packs) -> Iterator[ArgChange]:

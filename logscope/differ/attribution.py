@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from logscope.differ.figures import Figures, cells_of, figures_of, middle, tokens_of, with_states
+from logscope.differ.figures import Figures, cells_of, figures_of, init_of, middle, tokens_of, with_states
 from logscope.differ.types import Attribution, Side, Term
 
 
@@ -86,7 +86,7 @@ def _memory_terms(first: Figures, second: Figures) -> Iterator[Term]:
     total_change = second.total - first.total
     before_weights = free - total_change + given * total_change
     yield _term("free_at_init", before_weights - from_init, step, first, second)
-    yield _term("distributed_init", from_init, step, first, second, first.init, second.init)
+    yield _term("distributed_init", from_init, step, first, second, *init_of(first, second))
     yield _term("weights", first.weights - second.weights, step, first, second, first.weights, second.weights)
     yield _term("between", first.between - second.between, step, first, second, first.between, second.between)
     yield _term("draft", first.draft - second.draft, step / 2, first, second)
@@ -96,11 +96,18 @@ def _memory_terms(first: Figures, second: Figures) -> Iterator[Term]:
 
 
 def _init_part(first: Figures, second: Figures) -> float:
-    """Return how much of the change of free memory is what distributed init took more or less: never more than the change itself."""
-    free = second.own_total - first.own_total
-    if first.init is None or second.init is None:
+    """Return how much of the change of free memory is what distributed init took more or less.
+
+    What another release counts as that is not the same: between releases it is never more than the change itself. What print
+    resolution allows to be one change is one.
+    """
+    before, after = init_of(first, second)
+    if before is None or after is None:
         return 0.0
-    left = first.init - second.init
+    free, left = second.own_total - first.own_total, before - after
+    may_be_one_release = first.releases.overlaps(second.releases.since, second.releases.until)
+    if may_be_one_release and abs(free - left) > (first.step + second.step) / 2:
+        return left
     return max(min(left, free), 0.0) if free > 0 else min(max(left, free), 0.0)
 
 
@@ -184,8 +191,8 @@ def _page_terms(first: Figures, second: Figures, explained: float) -> Iterator[T
         yield Term("page", 0.0, min(max(left, -(second.page_size - 1.0)), first.page_size - 1.0), 0.0)
 
 
-def token_step(attribution: Attribution, before: Side, after: Side, tolerance: float) -> float:
-    """Return how many tokens of capacity are no difference: what print resolution and tolerance are worth; 1 where pages or caps tell.
+def token_steps(attribution: Attribution, before: Side, after: Side, tolerance: float) -> tuple[float, float]:
+    """Return how many tokens of capacity print resolution is worth, and how many the tolerance; 1 where pages or caps tell.
 
     Args:
         tolerance: bytes.
@@ -194,8 +201,9 @@ def token_step(attribution: Attribution, before: Side, after: Side, tolerance: f
     cells = [sizing.cell.charged.low for sizing in sizings if sizing.cell]
     is_exact = any(sizing.bound_by == "max_total_tokens" for sizing in sizings)
     if not cells or is_exact or sizings[0].page_size != sizings[1].page_size or not attribution.terms:
-        return 1.0
-    return max(budget_step(attribution), tolerance) / min(cells) + sizings[0].page_size
+        return 1.0, 1.0
+    page = sizings[0].page_size
+    return budget_step(attribution) / min(cells) + page, tolerance / min(cells) + page
 
 
 def budget_step(attribution: Attribution) -> float:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from logscope.differ.arguments import changed_facts
+from logscope.differ.attribution import budget_step
 from logscope.differ.effects import find_effects
 from logscope.differ.evidence import BESIDE, Effect, Evidence
-from logscope.differ.failing import failures, is_out_of_memory_by
+from logscope.differ.failing import failures, is_of_the_first, is_out_of_memory_by
 from logscope.differ.naming import FRACTION, TITLES, Named, fraction_of, kind_of, name_effect
-from logscope.differ.phrases import change_text, effects_text
+from logscope.differ.phrases import change_text, effects_text, is_of_launch
 from logscope.differ.steps import Tolerance
 from logscope.differ.types import Cause
 from logscope.differ.unexplained import UNEXPLAINED
 
+_LEAST_PART = 0.02  # of the change of the budget: less is not worth a word
 _INIT = "distributed_init"
 _FACTS = {  # what lines say in words of a term
     _INIT: {"nccl_version": "NCCL"},
@@ -40,7 +42,9 @@ def find_causes(evidence: Evidence, others: Sequence[Evidence], tolerance: Toler
     causes = [_cause(named, own, evidence, is_alone=is_alone) for named, own in ranked]
     found = list(failures(evidence, effects))
     blamed = {name for failure in found for name in failure.names}
-    return [*found, *(cause for cause in causes if cause.name not in blamed)]
+    rest = [cause for cause in causes if cause.name not in blamed]
+    is_of_first = evidence.after.diagnosis is not None and is_of_the_first(evidence, effects)
+    return [*rest, *found] if is_of_first else [*found, *rest]
 
 
 def _rank(effects: Sequence[Effect]) -> tuple[int, float, float]:
@@ -76,15 +80,28 @@ def _cause(named: Named, effects: Sequence[Effect], evidence: Evidence, *, is_al
     main = _sum_of(_main(effects))
     has_arg = named.kind in ("argument", "environment")
     parts = _parts(effects)
-    text = effects_text(parts, evidence, is_alone=is_alone and main.is_of_budget, has_arg=has_arg)
+    is_alone = is_alone and main.is_of_budget and _is_all_of_it(main, evidence)
+    text = effects_text(parts, evidence, is_alone=is_alone, has_arg=has_arg)
     text = f"{_moved(named, effects, evidence)}{text}{_beside_it(named, effects, evidence)}{_left(effects, evidence)}"
+    if named.kind == "memory" and main.term == "graphs":
+        text += "; no argument that is known to act on it differs"
     if has_arg or parts[0].term not in UNEXPLAINED:
         changed = _changed_text(named, evidence)
-        where = f" on {main.where}" if named.kind == "memory" and main.where and main.term not in BESIDE else ""
-        is_told_apart = parts[0].term in UNEXPLAINED or (parts[0].seconds is not None and not evidence.both_ready)
+        where = (
+            f" on {main.where}" if named.kind in ("memory", "time") and main.where and main.term not in BESIDE else ""
+        )
+        is_told_apart = parts[0].term in UNEXPLAINED or (
+            parts[0].seconds is not None and not is_of_launch(parts[0].seconds, evidence)
+        )
         text = f"{changed}{where}{':' if is_told_apart else ''} {text}"
     together = tuple(other.name for other in named.others)
     return Cause(*named[:4], main.bytes, main.tokens, f"{text}.", main.is_of_budget, together)
+
+
+def _is_all_of_it(main: Effect, evidence: Evidence) -> bool:
+    """Return whether an effect is the whole change of the budget: a part of it may be within what the baselines vary by."""
+    change, step = evidence.budget.change, 2 * budget_step(evidence.budget) + 1
+    return change is None or main.bytes is None or abs(change - main.bytes) <= max(step, _LEAST_PART * abs(change))
 
 
 def _changed_text(named: Named, evidence: Evidence) -> str:

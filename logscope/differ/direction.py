@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fnmatch import fnmatchcase
 
 from logscope.differ.types import ArgChange
@@ -23,6 +24,8 @@ _SIGNS = (
     ("max_total_tokens", "limits", 1),
     ("cuda_graph*bs*", "graphs", 1),
     ("cuda_graph*bs*", "graph_time", 1),
+    ("max_running_requests", "graphs", 1),
+    ("max_running_requests", "graph_time", 1),
     ("disable*_cuda_graph", "graphs", -1),
     ("disable*_cuda_graph", "graph_time", -1),
     ("enable_lora", "between", -1),
@@ -35,11 +38,30 @@ _NO_CAP = ("max_total_tokens",)  # None is more than any number
 
 def could_make(arg: ArgChange, term: str, *, is_up: bool | None) -> bool:
     """Return whether an argument's change can have moved an effect up or down; True where nothing is known of it."""
-    before, after = _number(arg.name, arg.before), _number(arg.name, arg.after)
     sign = next((sign for name, own, sign in _SIGNS if own == term and fnmatchcase(arg.name, name)), None)
-    if sign is None or is_up is None or before is None or after is None or before == after:
+    is_more = _is_more(arg)
+    if sign is None or is_up is None or is_more is None:
         return True
-    return ((after - before) * sign > 0) == is_up
+    return (is_more == (sign > 0)) == is_up
+
+
+def _is_more(arg: ArgChange) -> bool | None:
+    """Return whether the value after is the larger one; None where that is not known: of a list both its length and its largest count."""
+    before, after = _numbers(arg.name, arg.before), _numbers(arg.name, arg.after)
+    if before is None or after is None:
+        return None
+    moves = {second > first for first, second in zip(before, after, strict=True) if first != second}
+    return moves.pop() if len(moves) == 1 else None
+
+
+def _numbers(name: str, text: str | None) -> tuple[float, float] | None:
+    """Return a value as two numbers: how many there are in a list, and the largest."""
+    listed = re.fullmatch(r"\[(\d+(?:, *\d+)*)\]", text or "")
+    if listed:
+        numbers = [float(number) for number in listed[1].split(",")]
+        return len(numbers), max(numbers)
+    number = _number(name, text)
+    return None if number is None else (1, number)
 
 
 def could_make_alone(arg: ArgChange, figures: tuple[float | None, float | None]) -> bool:

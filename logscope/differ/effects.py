@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from logscope.differ.attribution import budget_step
@@ -100,7 +101,7 @@ def _own_figures(evidence: Evidence, term: Term) -> tuple[str | None, str | None
     """
     rows = _rows_of(term.term, evidence)
     changed = [change for change in rows if change.delta is not None and change.verdict == "changed"]
-    init = {row.rank: row.delta or 0.0 for row in _rows_of("distributed_init", evidence) if row.verdict == "changed"}
+    init = {row.rank: row.delta or 0.0 for row in _rows_of("distributed_init", evidence) if _is_moved(row)}
     if term.term == "free_at_init" and init:
         step = _LEAST_BESIDE + 1  # of each of two printed figures
         apart = {
@@ -112,6 +113,11 @@ def _own_figures(evidence: Evidence, term: Term) -> tuple[str | None, str | None
     by_rank = {change.rank: change for change in changed}
     worst = max((by_rank[rank] for rank in sorted(by_rank)), key=lambda change: abs(change.delta or 0.0))
     return _gib_or_none(worst.before), _gib_or_none(worst.after), _where({change.rank for change in changed}, rows)
+
+
+def _is_moved(row: Change) -> bool:
+    """Return whether a figure is another one, be it within what the user or other baselines allow."""
+    return abs(row.delta or 0.0) > _LEAST_BESIDE + 1
 
 
 def _rows_of(term: str, evidence: Evidence) -> list[Change]:
@@ -136,8 +142,11 @@ def _effects_beside(evidence: Evidence) -> Iterator[Effect]:
     for term in BESIDE:
         rows = rows_beside(evidence, term)
         by_rank: dict[str, float] = {}
+        told = _whole_ranks(rows) if term == "graphs" else {row.rank for row in rows}
         for change in rows:
-            if change.verdict == "changed":
+            if change.rank in told and (
+                change.verdict == "changed" or (term == "graphs" and _is_renamed(change, evidence))
+            ):
                 by_rank[change.rank] = by_rank.get(change.rank, 0.0) + amount_of(change)
         if term == "distributed_init_beside":
             by_rank = {rank: _felt(amount, rank, evidence) for rank, amount in by_rank.items()}
@@ -145,6 +154,24 @@ def _effects_beside(evidence: Evidence) -> Iterator[Effect]:
         if by_rank:
             most = max((by_rank[rank] for rank in sorted(by_rank)), key=abs)
             yield Effect(term, most, where=_where(set(by_rank), rows))
+
+
+def _whole_ranks(rows: Sequence[Change]) -> set[str]:
+    """Return the ranks that print all the steps of their launch: of the draft's graphs some releases print those of one rank only."""
+    ranks = {row.rank for row in rows}
+    for has in (
+        [row.rank for row in rows if row.before is not None],
+        [row.rank for row in rows if row.after is not None],
+    ):
+        counts = Counter(has)
+        ranks = {rank for rank in ranks if counts[rank] == max(counts.values(), default=0)}
+    return ranks
+
+
+def _is_renamed(change: Change, evidence: Evidence) -> bool:
+    """Return whether a graph of one release has another name, or no counterpart, in the other: it counts in the sum of all graphs."""
+    is_one_sided = change.before is None or change.after is None
+    return is_one_sided and evidence.both_ready and not evidence.may_be_one_release
 
 
 def _felt(amount: float, rank: str, evidence: Evidence) -> float:
@@ -201,5 +228,13 @@ def _time_effects(evidence: Evidence, tolerance: Tolerance) -> list[Effect]:
             seconds, before, "s"
         ):
             name = _TIMES.get(each.phase, each.phase)
-            found.append(Effect(name, None, None, seconds, duration_text(before), duration_text(after)))
+            shown = duration_text(before), duration_text(after)
+            found.append(Effect(name, None, None, seconds, *shown, _slow_ranks(each.phase, evidence)))
     return found
+
+
+def _slow_ranks(phase: str, evidence: Evidence) -> str:
+    """Name the ranks on which the time of a phase changed, where they are a few of several."""
+    rows = [row for row in evidence.changes if row.phase == phase and row.unit == "s" and row.rank]
+    changed = {row.rank for row in rows if row.verdict == "changed"}
+    return _where(changed, rows) if changed else ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from logscope import budget
 from logscope.budget import Interval, exact
+from logscope.differ.align import rank_name
 from logscope.differ.types import Side
-from logscope.model import Event, Launch
+from logscope.model import Event, Launch, ReleaseRange
 from logscope.server_args import arg_count, arg_number
 from logscope.sizing import POOLS, STATES, Sizing, Stated, fraction_used
 from logscope.timeline import item_quantities
@@ -21,8 +22,9 @@ _INIT = "init_torch_distributed.end"
 class Figures:
     """The figures of one launch: bytes, and the steps that they are printed in.
 
-    ``total`` is T, the least over the ranks; ``own_total`` that of the rank whose ``avail`` is the least. ``init`` is what distributed
-    init took on it, None where no line says so. ``weights`` and ``draft`` are what they took, ``between`` what else went until the pool
+    ``total`` is T, the least over the ranks; ``own_total`` that of the rank whose ``avail`` is the least. ``rank`` is its name, ``inits``
+    what distributed init took on each rank, where lines say so. ``weights`` and ``draft`` are what they took, ``between`` what else went
+    until the pool
     was sized; ``named`` are the parts of it that lines name. ``budget`` is what was granted, ``formula`` what free memory and fraction
     give; ``slack`` is how far both may be apart for print resolution. ``states`` is what Mamba states take of the budget, None where no
     pools are known; ``has_fixed_states``: an argument says how many there are. ``cap`` is max_total_tokens, infinite where there is none.
@@ -31,7 +33,8 @@ class Figures:
     total: float
     own_total: float
     avail: float
-    init: float | None
+    rank: str
+    inits: Mapping[str, float]
     weights: float
     draft: float
     between: float
@@ -50,6 +53,7 @@ class Figures:
     page_size: int
     states: float | None
     has_fixed_states: bool
+    releases: ReleaseRange
     cell: float | None = None
     own_cell: float | None = None
 
@@ -71,19 +75,18 @@ def figures_of(side: Side) -> Figures | None:
         return None
     total, avail = sizing.total.amount, sizing.avail.amount
     own_total, draft, taken = _own_total(sizing, total), counted_draft(side.launch, sizing), _taken(side.launch, sizing)
-    weights = taken.pop(_WEIGHTS, None)
     gone = own_total - middle(avail) - draft
-    weights = gone - sum(taken.values()) if weights is None else weights
+    weights = taken.pop(_WEIGHTS, gone - sum(taken.values()))
     capped = sizing.bound_by == "max_total_tokens"
     formula = budget.rest(exact(middle(avail)), exact(middle(total)), exact(fraction)).low
     paid = None if capped else sizing.paid
-    implied = sizing.fraction.implied
     steps = total.high - total.low + avail.high - avail.low
     return Figures(
         total=middle(total),
         own_total=own_total,
         avail=middle(avail),
-        init=_init(side.launch, sizing),
+        rank=rank_name(sizing.limiting[0]) if sizing.limiting else "",
+        inits=_inits(side.launch),
         weights=weights,
         draft=draft,
         between=gone - weights,
@@ -93,7 +96,7 @@ def figures_of(side: Side) -> Figures | None:
         formula=formula,
         slack=0.0 if paid is None else (steps + paid.high - paid.low) / 2,
         step=steps,
-        fraction_step=0.0 if sizing.fraction.in_force is not None or implied is None else implied.high - implied.low,
+        fraction_step=_fraction_step(sizing),
         charged=sizing.cell.charged if sizing.cell else None,
         own=sizing.cell.size if sizing.cell else None,
         tokens=tokens_of(sizing),
@@ -102,6 +105,7 @@ def figures_of(side: Side) -> Figures | None:
         page_size=sizing.page_size,
         states=_states(sizing),
         has_fixed_states=arg_number(side.launch.args.values, "max_mamba_cache_size") is not None,
+        releases=side.launch.releases,
     )
 
 
@@ -115,9 +119,28 @@ def tokens_of(sizing: Sizing) -> float | None:
     return sizing.tokens.amount.low if sizing.tokens else None
 
 
+def is_refuted(sizing: Sizing) -> bool:
+    """Return whether the pools are larger than the fraction that the log states can give: it is not what ran."""
+    return sizing.fraction.verdict == "below"
+
+
+def stated_fraction(sizing: Sizing) -> float | None:
+    """Return the fraction that a log states, unless its pools refute that."""
+    return None if is_refuted(sizing) else sizing.fraction.in_force
+
+
 def _fraction(sizing: Sizing) -> float | None:
-    """Return the fraction in force, also where the pools are not what it gives: that difference is shown, and not explained away."""
-    return sizing.fraction.in_force if sizing.fraction.in_force is not None else fraction_used(sizing)
+    """Return the fraction in force, also where the pools are smaller than it gives: that difference is shown, and not explained away."""
+    stated = stated_fraction(sizing)
+    if is_refuted(sizing) and sizing.fraction.implied is not None:
+        return middle(sizing.fraction.implied)
+    return stated if stated is not None else fraction_used(sizing)
+
+
+def _fraction_step(sizing: Sizing) -> float:
+    """Return how far a fraction that is inferred from the pool may be off."""
+    implied = sizing.fraction.implied
+    return 0.0 if stated_fraction(sizing) is not None or implied is None else implied.high - implied.low
 
 
 def _is_partial(side: Side) -> bool:
@@ -163,14 +186,22 @@ def _own_lines(launch: Launch, sizing: Sizing) -> Iterator[tuple[Event, str | No
     yield from ((event, worker) for event, worker in pairs if event.rank in sizing.limiting[:1])
 
 
-def _init(launch: Launch, sizing: Sizing) -> float | None:
-    """Return what distributed init of the target took."""
-    stated = [
-        used.value
-        for event, worker in _own_lines(launch, sizing)
-        if worker != "draft" and event.pattern.id == _INIT and (used := event.quantity("mem_usage_bytes")) is not None
-    ]
-    return stated[0] if stated else None
+def _inits(launch: Launch) -> dict[str, float]:
+    """Return what distributed init of the target took on each rank, by its name."""
+    found: dict[str, float] = {}
+    for event, worker in zip(launch.events, launch.workers, strict=True):
+        used = event.quantity("mem_usage_bytes") if worker != "draft" and event.pattern.id == _INIT else None
+        if used is not None:
+            found.setdefault(rank_name(event.rank), used.value)
+    return found
+
+
+def init_of(first: Figures, second: Figures) -> tuple[float | None, float | None]:
+    """Return what distributed init took in both launches, on one rank: the one with least memory of both, if both tell it."""
+    rank = min((first.avail, first.rank), (second.avail, second.rank))[1]
+    if rank in first.inits and rank in second.inits:
+        return first.inits[rank], second.inits[rank]
+    return first.inits.get(first.rank), second.inits.get(second.rank)
 
 
 def _taken(launch: Launch, sizing: Sizing) -> dict[str, float]:

@@ -10,7 +10,7 @@ from logscope.amounts import flag_text, fraction_text
 from logscope.differ.arguments import acts_on, are_one_setting
 from logscope.differ.direction import could_make, could_make_alone
 from logscope.differ.evidence import Effect, Evidence
-from logscope.differ.figures import middle, stated_avail
+from logscope.differ.figures import middle, stated_avail, stated_fraction
 from logscope.differ.times import time_title
 from logscope.differ.types import ArgChange, CauseKind, Side
 from logscope.differ.unexplained import MISSING, is_left_free
@@ -47,6 +47,7 @@ _OWN_TERMS = {  # what an argument has to act on, to be the cause of these
     "missing": ("between",),
     "capacity": ("fraction", "limits", "cell", "weights", "between", "draft", "page"),
 }
+_OF_GRAPHS = ("graphs", "graph_time")
 _OF_THE_RELEASE = ("graphs", "between", "page")
 _MOST_OF_THE_RELEASE = (
     0.1  # of weights and bytes per token: another release lays them out otherwise, it does not halve them
@@ -71,7 +72,8 @@ def name_effect(effect: Effect, evidence: Evidence) -> Named:
     is_of_none = _is_before_arguments(effect, evidence) or (effect.term == MISSING and is_left_free(evidence))
     args = [] if is_of_none else fitting(_terms(effect), evidence, is_up=effect.is_up)
     if args:
-        return _name_by(args, _terms(effect), evidence)
+        named = _name_by(args, _terms(effect), evidence)
+        return _with_release(named, evidence) if effect.term == "graphs" else named
     if not evidence.may_be_one_release and _is_of_the_release(effect, evidence):
         return _name_release(evidence)
     if effect.seconds is not None:
@@ -90,10 +92,19 @@ def _name_by(args: Sequence[ArgChange], terms: Sequence[str], evidence: Evidence
     return Named(kind_of(arg), arg.name, arg.before, arg.after, tuple(others))
 
 
+def _with_release(named: Named, evidence: Evidence) -> Named:
+    """Return what is named together with the release, where that is another: graphs of each take other memory."""
+    if evidence.may_be_one_release:
+        return named
+    _, name, before, after, _ = _name_release(evidence)
+    return named._replace(others=(*named.others, ArgChange(name, before, after, None, noise=False)))
+
+
 def _is_direct(arg: ArgChange, terms: Sequence[str], evidence: Evidence) -> bool:
     """Return whether an argument is there to act on one of the terms; what cuts the model acts on bytes per token, too."""
     own = acts_on(arg.name, evidence.packs)
-    return own[0] in terms or "fraction" in terms or (terms[0] == "cell" and own[0] == "weights")
+    is_shared = {"fraction", *_OF_GRAPHS} & set(terms)  # what has many makers, and shows none of their parts
+    return own[0] in terms or bool(is_shared) or (terms[0] == "cell" and own[0] == "weights")
 
 
 def _is_of_the_release(effect: Effect, evidence: Evidence) -> bool:
@@ -106,7 +117,7 @@ def _is_of_the_release(effect: Effect, evidence: Evidence) -> bool:
             "draft" in side.launch.workers for side in sides
         )  # it counts a draft otherwise, it does not switch one on
     if effect.term in _OF_THE_RELEASE:
-        return True
+        return effect.term != "graphs" or len({"draft" in side.launch.workers for side in sides}) == 1
     if not all(side.launch.args.values for side in sides):
         return False  # it may be another model
     own = next((term for term in evidence.budget.terms if term.term == effect.term), None)
@@ -149,13 +160,6 @@ def _is_before_arguments(effect: Effect, evidence: Evidence) -> bool:
     own = next((term for term in evidence.budget.terms if term.term == "distributed_init"), None)
     is_told = own is not None and own.before is not None and own.after is not None
     return is_told or abs(effect.bytes or 0.0) > _MOST_BEFORE_WEIGHTS
-
-
-def acting(
-    terms: Sequence[str], evidence: Evidence, *, is_up: bool | None, args: Sequence[ArgChange] | None = None
-) -> ArgChange | None:
-    """Return the first of the arguments that fit, None where none does."""
-    return next(iter(fitting(terms, evidence, is_up=is_up, args=args)), None)
 
 
 def fitting(
@@ -217,13 +221,13 @@ def _name_fraction(effect: Effect, evidence: Evidence) -> Named:
         if not evidence.may_be_one_release:
             return _name_release(evidence)
     sides = (evidence.before, evidence.after)
-    kind: CauseKind = "argument" if all(side.sizing.fraction.in_force is not None for side in sides) else "inferred"
+    kind: CauseKind = "argument" if all(stated_fraction(side.sizing) is not None for side in sides) else "inferred"
     return Named(kind, FRACTION, fraction_of(sides[0]), fraction_of(sides[1]))
 
 
 def fraction_of(side: Side) -> str:
     """Write the fraction of a launch: in force, or as its pools imply."""
-    fraction = side.sizing.fraction
-    if fraction.in_force is not None:
-        return flag_text(fraction.in_force)
-    return fraction_text(fraction.implied) if fraction.implied else "?"
+    stated, implied = stated_fraction(side.sizing), side.sizing.fraction.implied
+    if stated is not None:
+        return flag_text(stated)
+    return fraction_text(implied) if implied else "?"

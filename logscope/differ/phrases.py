@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from logscope.differ.evidence import BESIDE, Effect, Evidence
 from logscope.differ.figures import middle
 from logscope.differ.naming import FRACTION, TITLES
+from logscope.differ.times import WHOLE
 from logscope.differ.types import CauseKind, Side
 from logscope.differ.unexplained import CAPACITY, MISSING, capacity_text, missing_text
 from logscope.units import count_text, gib
 from logscope.words import duration_text
+
+_MOST_NUMBERS = 4  # of a list, in a sentence
+_LEAST_OF_LAUNCH = 0.5  # of what a phase took longer: what else varies may hide the rest
 
 
 def change_text(name: str, before: str | None, after: str | None, kind: CauseKind, evidence: Evidence) -> str:
     """Write what was changed: its name, both values, and where they were inferred from or nothing tells who set them."""
     if before is None and after is None:
         return name
-    values = " -> ".join("not set" if value in (None, "None") else str(value) for value in (before, after))
+    is_long = max(len(_sizes(value)) for value in (before, after)) > _MOST_NUMBERS
+    values = " -> ".join(_value_text(value, is_long=is_long) for value in (before, after))
     if kind == "release":
         return f"{name} ({before}) -> ({after})"
     if kind == "inferred":
         unknown = [side.name for side in _sides(evidence) if side.sizing.fraction.in_force is None]
-        return f"{name} {values} (inferred from the pool: no server_args in {' and '.join(unknown)})"
+        why = f"no server_args in {' and '.join(unknown)}" if unknown else "what server_args say is not what ran"
+        return f"{name} {values} (inferred from the pool: {why})"
     if name == FRACTION and not _is_typed_or_derived(evidence):
         return f"{name} {values} (in force; typed or chosen by SGLang is not in the log)"
     return f"{name} {values}"
+
+
+def _sizes(value: str | None) -> list[int]:
+    """Return the numbers of a list of numbers; none of another value."""
+    return [int(size) for size in re.findall(r"\d+", str(value))] if re.fullmatch(r"\[[\d, ]+\]", str(value)) else []
+
+
+def _value_text(value: str | None, *, is_long: bool) -> str:
+    """Write a value; of a list of numbers, where one of both is long, how many there are, and the largest."""
+    if value in (None, "None"):
+        return "not set"
+    sizes = _sizes(value)
+    return f"{len(sizes)} sizes up to {max(sizes)}" if is_long and sizes else str(value)
 
 
 def _sides(evidence: Evidence) -> tuple[Side, Side]:
@@ -49,7 +69,8 @@ def effects_text(effects: Sequence[Effect], evidence: Evidence, *, is_alone: boo
 
 def _effect_text(effect: Effect, evidence: Evidence, is_alone: bool, has_arg: bool) -> str:
     if effect.seconds is not None:
-        title = f"{TITLES.get(effect.term, effect.term)} is " if has_arg and not evidence.both_ready else ""
+        is_told_apart = has_arg and not is_of_launch(effect.seconds, evidence)
+        title = f"{TITLES.get(effect.term, effect.term)} is " if is_told_apart else ""
         return f"{title}{_time_text(effect.seconds, evidence)}"
     if effect.term == MISSING:
         return missing_text(effect, evidence) + _figures(effect, evidence, is_alone)
@@ -74,9 +95,24 @@ def _effect_text(effect: Effect, evidence: Evidence, is_alone: bool, has_arg: bo
     return text + _figures(effect, evidence, is_alone)
 
 
+def is_of_launch(seconds: float, evidence: Evidence) -> bool:
+    """Return whether the launch took longer by what a phase did: not where other work went on beside it, or one is not ready."""
+    whole = next((each for each in evidence.times if each.phase == WHOLE), None)
+    if not evidence.both_ready or whole is None or whole.before is None or whole.after is None:
+        return evidence.both_ready
+    change = whole.after - whole.before
+    return change * seconds > 0 and abs(change) >= _LEAST_OF_LAUNCH * abs(seconds)
+
+
 def _time_text(seconds: float, evidence: Evidence) -> str:
-    if not evidence.both_ready:
-        return f"{duration_text(abs(seconds))} {'longer' if seconds > 0 else 'shorter'}"
+    if not is_of_launch(seconds, evidence):
+        whole = next((each for each in evidence.times if each.phase == WHOLE), None)
+        known = whole is not None and whole.before is not None and whole.after is not None
+        shown = (
+            [duration_text(each or 0) for each in (whole.before, whole.after)] if whole is not None and known else []
+        )
+        other = f"; the whole launch took {shown[0]} and {shown[1]}" if shown and evidence.both_ready else ""
+        return f"{duration_text(abs(seconds))} {'longer' if seconds > 0 else 'shorter'}{other}"
     return f"makes the launch {duration_text(abs(seconds))} {'slower' if seconds > 0 else 'faster'}"
 
 

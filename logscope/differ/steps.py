@@ -13,38 +13,49 @@ from logscope.packs import Packs, Pattern
 
 TIME_NOISE_S = 2.0  # and
 TIME_NOISE = 0.2  # of it: loading and compiling vary so much from run to run
-_CAPACITY = ("tokens", "max_total_num_tokens")
+CAPACITY = ("tokens", "max_total_num_tokens")
+_FLOAT = 1e-6  # of a difference of two printed numbers, in base units
+TOLERATED, SPREAD = "within the tolerance", "within the spread"  # reasons that are no print resolution
+NOT_REACHED, SILENT = "not reached", "this rank is silent"  # reasons of steps that only one launch has
 _DEBUG = "debug_profile"  # printed by patched builds: a launch that does not print it has not missed a step
 _VAGUE = ("available_mem_bytes",)  # measured without emptying the allocator's cache first
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What counts as the same beyond print resolution: bytes, or a share (0.01 is 1 %); 0 is none."""
+    """What counts as the same beyond print resolution: bytes, seconds, or a share (0.01 is 1 %); 0 is none."""
 
     bytes: float = 0.0
     share: float = 0.0
+    seconds: float = 0.0
 
     def allows(self, delta: float, before: float, unit: str) -> bool:
         """Return whether a difference is within the tolerance."""
-        return abs(delta) <= self.share * abs(before) or (unit == "bytes" and abs(delta) <= self.bytes)
+        own = {"bytes": self.bytes, "s": self.seconds}.get(unit, 0.0)
+        return abs(delta) <= max(self.share * abs(before), own) + _FLOAT
 
 
 def compare_steps(
-    baselines: Sequence[Launch], after: Launch, packs: Packs, tolerance: Tolerance, token_step: float = 1.0
+    baselines: Sequence[Launch],
+    after: Launch,
+    packs: Packs,
+    tolerance: Tolerance,
+    token_steps: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[list[Change], list[str]]:
     """Return every step of the last baseline and of the other launch with its verdict, and what could not be compared.
 
     Args:
-        token_step: how many tokens of capacity are no difference: what the print resolution of memory is worth.
+        token_steps: how many tokens of capacity are no difference: what the print resolution of memory is worth, and the tolerance.
     """
     before = baselines[-1]
     joined, notes = align(before, after, packs)
     spread = _spread(baselines, packs)
     shown = [_shown(launch, packs) for launch in (before, after)]
     patterns = {pattern.id: pattern for pattern in packs.patterns}
-    judge = _Judge(shown[0], shown[1], patterns, packs, tolerance, spread, len(baselines), token_step)
-    changes = [judge.change({str(key): row[key] for key in row}) for row in joined.to_dict("records")]
+    rows = [{str(key): row[key] for key in row} for row in joined.to_dict("records")]
+    said = _said_by_some(rows, "before"), _said_by_some(rows, "after")
+    judge = _Judge(shown[0], shown[1], patterns, packs, tolerance, spread, len(baselines), token_steps, said)
+    changes = [judge.change(row) for row in rows]
     return _on_a_timeline(changes), notes
 
 
@@ -62,6 +73,15 @@ def _spread(baselines: Sequence[Launch], packs: Packs) -> Mapping[tuple[object, 
         return {}
     rows = spread_of(baselines, packs).to_dict("records")
     return {tuple(row[name] for name in KEY): (float(row["low"]), float(row["high"])) for row in rows}
+
+
+def _said_by_some(rows: Sequence[Mapping[str, object]], side: str) -> frozenset[tuple[object, ...]]:
+    """Return the steps that some rank of a launch prints."""
+    return frozenset(_step_key(row) for row in rows if isinstance(row[f"file_{side}"], str) and row["rank"])
+
+
+def _step_key(row: Mapping[str, object]) -> tuple[object, ...]:
+    return tuple(row[name] for name in KEY if name != "rank")
 
 
 def _number(value: object) -> float | None:
@@ -103,7 +123,8 @@ class _Judge:
     tolerance: Tolerance
     spread: Mapping[tuple[object, ...], tuple[float, float]]
     baselines: int
-    token_step: float
+    token_steps: tuple[float, float]
+    said_by_some: tuple[frozenset[tuple[object, ...]], frozenset[tuple[object, ...]]]
 
     def change(self, row: Mapping[str, object]) -> Change:
         """Judge one aligned row."""
@@ -148,15 +169,16 @@ class _Judge:
             return "unknown", "measured without emptying the cache: not comparable"
         if unit != "s" and abs(delta) <= sum(steps) / 2:
             return "same", "one token" if unit == "tokens" else "within print resolution"
-        if row["field"] in _CAPACITY and abs(delta) <= self.token_step:
+        if row["field"] in CAPACITY and abs(delta) <= self.token_steps[0]:
             return "same", "within print resolution of the memory"
         if unit == "s" and abs(delta) <= max(TIME_NOISE_S, sum(steps) / 2, TIME_NOISE * max(before, after)):
             return "same", "within what time varies from run to run"
         known = self.spread.get(tuple(row[name] for name in KEY))
         if known is not None and known[0] - sum(steps) / 2 <= after <= known[1] + sum(steps) / 2:
-            return "same", f"within the spread of {self.baselines} baselines"
-        if self.tolerance.allows(delta, before, unit):
-            return "same", "within the tolerance"
+            return "same", f"{SPREAD} of {self.baselines} baselines"
+        by_memory = row["field"] in CAPACITY and abs(delta) <= self.token_steps[1]
+        if by_memory or self.tolerance.allows(delta, before, unit):
+            return "same", TOLERATED
         return "changed", "beyond print resolution" if known is None else "beyond the spread of the baselines"
 
     def _one_sided(self, row: Mapping[str, object], *, in_before: bool) -> tuple[Verdict, str]:
@@ -168,13 +190,15 @@ class _Judge:
         phase = self.packs.phases.get(str(row["phase"]))
         is_early = launch.outcome.kind != "ready" and not silent.has_draft
         if (phase is not None and phase.order >= silent.end) or (row["worker"] == "draft" and is_early):
-            return "unknown", f"not reached {other}"
+            return "unknown", f"{NOT_REACHED} {other}"
         pattern = self.patterns.get(str(row["event"]))
         if pattern is not None and not _can_print(pattern, launch):
             return "unknown", f"SGLang {launch.releases} does not print it"
         releases = self.after.launch.releases
         if not self.before.launch.releases.overlaps(releases.since, releases.until):
             return "unknown", "the releases print other things"
+        if _step_key(row) in self.said_by_some[in_before]:
+            return "unknown", f"{SILENT} {other}"
         if not row["role"] and (row["event"], row["worker"]) in silent.said:
             return "unknown", f"not printed {other}"
         return "changed", f"only {'before' if in_before else 'after'}"
@@ -211,7 +235,7 @@ def first_divergence(changes: Sequence[Change]) -> Divergence | None:
     Of its ranks the values are those of the one that changed most.
     """
     parted = [change for change in changes if change.is_worth_showing]
-    candidates = [c for c in parted if c.unit in ("bytes", "tokens")] or [c for c in parted if c.unit == "s"]
+    candidates = [c for c in parted if c.is_amount and c.unit != "s"] or [c for c in parted if c.unit == "s"]
     if not candidates:
         return None
     first = step_of(candidates[0])

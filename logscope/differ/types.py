@@ -11,6 +11,10 @@ from logscope.sizing import Sizing
 
 Verdict = Literal["same", "changed", "unknown"]
 Origin = Literal["typed", "derived", "environment", "log line"]
+_SETTINGS = {  # numbers of tokens that lines repeat from the arguments or the model, and what SGLang calls them
+    "chunked_prefill_size_tokens": "chunked_prefill_size", "max_prefill_tokens": "max_prefill_tokens",
+    "context_len_tokens": "context_len", "context_length_tokens": "context_length", "page_size_tokens": "page_size",
+}  # fmt: skip
 CauseKind = Literal["argument", "environment", "inferred", "memory", "time", "failure", "release"]
 
 
@@ -39,8 +43,19 @@ class Change:
 
     @property
     def is_worth_showing(self) -> bool:
-        """Whether it is more than noise: changed, or a step that one launch did not reach."""
-        return self.verdict == "changed" or (self.reason.startswith("not reached") and self.unit in ("bytes", "tokens"))
+        """Whether it is more than noise: changed, or a step that one launch did not reach, or one of its ranks does not print."""
+        is_absent = self.reason.startswith(("not reached", "this rank is silent"))
+        return self.verdict == "changed" or (is_absent and self.unit in ("bytes", "tokens"))
+
+    @property
+    def is_amount(self) -> bool:
+        """Whether it is memory, time or capacity; other numbers are settings that lines repeat."""
+        return self.unit in ("bytes", "s") or (self.unit == "tokens" and self.field not in _SETTINGS)
+
+    @property
+    def setting(self) -> str:
+        """What SGLang calls a number that is no amount."""
+        return _SETTINGS.get(self.field, self.field)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +183,9 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All of it. ``lines`` are the verdict, sentence by sentence; ``notes`` say what could not be compared, and why."""
+    """All of it. ``lines`` are the verdict, sentence by sentence; ``notes`` say what could not be compared, and why; ``absent`` are the
+    sentences of the verdict about ranks that are missing or silent.
+    """
 
     before: Side
     after: Side
@@ -182,8 +199,9 @@ class Difference:
     changes: tuple[Change, ...]
     first: Divergence | None
     notes: tuple[str, ...]
+    absent: tuple[str, ...] = ()
 
     @property
     def is_changed(self) -> bool:
         """Whether anything changed beyond tolerance: a step, or how the launch went."""
-        return bool(self.causes) or any(each.is_worth_showing for each in self.changes)
+        return bool(self.causes or self.absent) or any(each.is_worth_showing for each in self.changes)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from logscope.amounts import flag_text, fraction_text
+from logscope.differ.figures import is_refuted
 from logscope.differ.ranks import in_order, ranks_phrase
-from logscope.differ.steps import step_of
+from logscope.differ.steps import CAPACITY, SILENT, SPREAD, TOLERATED, step_of
 from logscope.differ.types import Attribution, Cause, Change, RuledOut, Side
 from logscope.units import count_text, gib
 from logscope.words import clip
@@ -22,29 +25,38 @@ def verdict_lines(
     causes: Sequence[Cause],
     ruled_out: Sequence[RuledOut],
     changes: Sequence[Change],
+    *,
+    is_whole: bool = True,
 ) -> Iterator[str]:
-    """Yield the lines of the verdict."""
+    """Yield the lines of the verdict.
+
+    Args:
+        is_whole: all ranks speak in both logs.
+    """
     changed = [change for change in changes if change.is_worth_showing]
     if not causes and not changed:
-        yield f"No change beyond print resolution: {before.name} and {after.name} {_both(before, after, budget)}."
+        yield f"No {'change' if is_whole else 'other change'} beyond {_floor(changes)}: {_both(before, after, budget)}."
+        yield from _refuted(before, after)
         yield from (f"No effect: {_ruled_out_text(each)}." for each in ruled_out)
         return
     yield _outcomes(before, after, budget) + _budgets(budget, causes)
+    yield from _refuted(before, after)
     yield from (_contradiction(side) for side in (before, after) if side.sizing.contradictions)
     for index, cause in enumerate(causes[:MOST_CAUSES]):
-        lead = "Cause" if index == 0 and _has_consequence(before, after, budget) else "Also" if index else "Difference"
+        lead = "Cause" if index == 0 and _has_consequence(before, after, changes) else "Also" if index else "Difference"
         yield f"{lead}: {cause.sentence}"
     if not causes and _fail_apart(before, after):
         yield "Each failed for a reason of its own; what the earlier failure did not reach is not compared."
     elif not causes and not any(change.verdict == "changed" for change in changed):
-        steps, silent = _steps(changed, changes, "is", "are"), _unreached(changed, before, after)
-        yield f"No difference as far as both logs go: {steps} not reached by {silent}."
-    elif not causes and not any(change.unit for change in changed):
-        yield "No difference in memory or time beyond print resolution; what the lines say in words differs, see below."
+        verb = "printed" if all(change.reason.startswith(SILENT) for change in changed) else "reached"
+        yield f"No difference as far as both logs go: {_lacking(changed, changes)} not {verb} by {_unreached(changed, before, after)}."
+    elif not causes and not any(change.is_amount for change in changed):
+        yield f"No difference in memory or time beyond {_floor(changes)}; {_settings(changed)}."
     elif not causes:
         yield f"No cause found: {_steps(changed, changes, 'differs', 'differ')}, see below."
-    for each in ruled_out:
-        yield f"Not the cause: {_ruled_out_text(each)}."
+    is_of_settings = not causes and not any(change.is_amount for change in changed)
+    lead = "No effect on memory" if is_of_settings else "Not the cause"
+    yield from (f"{lead}: {_ruled_out_text(each)}." for each in ruled_out)
 
 
 def _unreached(changed: Sequence[Change], before: Side, after: Side) -> str:
@@ -55,6 +67,30 @@ def _unreached(changed: Sequence[Change], before: Side, after: Side) -> str:
         if any(c.reason.endswith(lacks) for c in changed)
     ]
     return silent[0] if len(silent) == 1 else "one of them"
+
+
+def _lacking(changed: Sequence[Change], changes: Sequence[Change]) -> str:
+    """Count the steps that no rank reached, and those that some did: "12 steps on all 8 ranks, and 2 steps on TP5 only, are"."""
+    lacks: dict[tuple[str | None, str, str, str, str], list[Change]] = {}
+    for change in changed:
+        lacks.setdefault(step_of(change), []).append(change)
+    counts = Counter(step_of(change) for change in changes)
+    some = [c for step, own in lacks.items() if len(own) < counts[step] for c in own]
+    whole = [c for step, own in lacks.items() if len(own) == counts[step] for c in own]
+    parts = [_steps(each, changes, "", "").strip() for each in (whole, some) if each]
+    return f"{', and '.join(parts)}{', are' if len(parts) > 1 else ' is' if len(lacks) == 1 else ' are'}"
+
+
+def _settings(changed: Sequence[Change]) -> str:
+    """Name what lines say of settings, each once; texts are listed with what else differed."""
+    numbers = {f"{c.setting} {_plain(c.before)} -> {_plain(c.after)}": c for c in changed if c.delta is not None}
+    if not numbers:
+        return "what the lines say in words differs, see below"
+    return f"the lines differ in {', '.join(list(numbers)[:MOST_CAUSES])}"
+
+
+def _plain(value: float | str | None) -> str:
+    return f"{value:,.6g}" if isinstance(value, float) and value != int(value) else count_text(float(value or 0))
 
 
 def _fail_apart(before: Side, after: Side) -> bool:
@@ -83,30 +119,66 @@ def _ruled_out_text(each: RuledOut) -> str:
     return f"{each.name}: {amount}{each.reason}"
 
 
-def _has_consequence(before: Side, after: Side, budget: Attribution) -> bool:
-    """Return whether anything came of the difference: another outcome, another capacity."""
-    tokens = (budget.tokens_before, budget.tokens_after)
-    return before.launch.outcome.kind != after.launch.outcome.kind or tokens[0] != tokens[1]
+def _has_consequence(before: Side, after: Side, changes: Sequence[Change]) -> bool:
+    """Return whether anything came of the difference: another outcome, another end, another capacity."""
+    is_other = any(change.verdict == "changed" and change.field in CAPACITY for change in changes)
+    return _end(before) != _end(after) or is_other
+
+
+def _end(side: Side) -> tuple[str, bool]:
+    """Return how a launch went, and whether it died after it was ready."""
+    ended = side.launch.ended
+    return side.launch.outcome.kind, ended is not None and ended.kind == "failed"
+
+
+def _refuted(*sides: Side) -> Iterator[str]:
+    """Say that a fraction is not what ran, where the pools refute it."""
+    for side in sides:
+        fraction = side.sizing.fraction
+        if is_refuted(side.sizing) and fraction.in_force is not None and fraction.implied is not None:
+            bounds = f"at least {fraction.implied.low:.4f}" if fraction.is_floor else fraction_text(fraction.implied)
+            yield f"In {side.name} mem_fraction_static {flag_text(fraction.in_force)} is not what ran: the pool implies {bounds}."
+
+
+def _floor(changes: Sequence[Change]) -> str:
+    """Say what all that differs is within: print resolution, or what the user or other baselines allow."""
+    reasons = {change.reason for change in changes}
+    if TOLERATED in reasons:
+        return "the tolerance"
+    return "the spread of the baselines" if any(each.startswith(SPREAD) for each in reasons) else "print resolution"
 
 
 def _both(before: Side, after: Side, budget: Attribution) -> str:
+    names = f"{before.name} and {after.name}"
     if before.launch.outcome.kind == after.launch.outcome.kind == "ready":
-        tokens = f" with {count_text(budget.tokens_after)} tokens of KV cache" if budget.tokens_after else ""
-        return f"are both ready{tokens}"
-    return f"are alike in what both show ({_state(before, None)}; {_state(after, None)})"
+        first, second = budget.tokens_before, budget.tokens_after
+        if not first or not second:
+            return f"{names} are both ready"
+        counts = count_text(first) if first == second else f"{count_text(first)} and {count_text(second)}"
+        return f"{names} are both ready with {counts} tokens of KV cache{_share_text(first, second)}"
+    return f"{names} are alike in what both show ({_state(before, None)}; {_state(after, None)})"
 
 
 def _outcomes(before: Side, after: Side, budget: Attribution) -> str:
     first, second = budget.tokens_before, budget.tokens_after
-    share = ""
-    if first and second and abs(second / first - 1) >= _LEAST_SHARE:
-        share = f" ({_share(first, second)})"
+    share = _share_text(first, second)
     return f"{before.name} {_state(before, first)}; {after.name} {_state(after, second, share)}."
+
+
+def _share_text(first: float | None, second: float | None) -> str:
+    is_other = first and second and abs(second / first - 1) >= _LEAST_SHARE
+    return f" ({_share(first, second)})" if first and second and is_other else ""
 
 
 def _share(first: float, second: float) -> str:
     """Write how much more or less it is: "+12.3%", and from tenfold on "62 times as many"."""
     return f"{second / first:,.0f} times as many" if second / first >= _MANIFOLD else f"{second / first - 1:+.1%}"
+
+
+def _short(sentence: str) -> str:
+    """Return what happened without its figures; where it begins with who says it, also what that is."""
+    head, mark, rest = sentence.partition(": ")
+    return f"{head}{mark}{rest}" if head.startswith("on ") else head
 
 
 def _contradiction(side: Side) -> str:
@@ -121,10 +193,10 @@ def _state(side: Side, tokens: float | None, share: str = "") -> str:
     launch = side.launch
     capacity = f" with {count_text(tokens)} tokens of KV cache{share}" if tokens else ""
     if launch.outcome.kind == "ready":
-        died = ", and died later" if launch.ended is not None and launch.ended.kind == "failed" else ""
+        died = ", and died later" if _end(side)[1] else ""
         return f"is ready{capacity}{died}"
     if side.diagnosis is not None:
-        return f"failed{capacity}: {clip(side.diagnosis.sentence.partition(': ')[0], 160)}"
+        return f"failed{capacity}: {clip(_short(side.diagnosis.sentence), 160)}"
     if launch.outcome.kind == "cut" and not launch.has_start:
         return f"shows only a part of its launch{capacity.replace(' with', ',', 1)}"
     if launch.outcome.kind == "cut":

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from logscope.differ import (
+    SILENT,
     TITLES,
     WHOLE,
     ArgChange,
     Attribution,
     Change,
     Difference,
-    Divergence,
     PhaseTime,
     Term,
     in_order,
@@ -80,7 +80,7 @@ def diff_report(difference: Difference, packs: Packs, shown: Shown) -> Report:
     """
     chosen = shown.chosen(difference)
     sections: list[Section] = [Text(difference.lines, _style(difference), hang=2)]
-    first = _first_text(difference.first, packs)
+    first = _first_text(difference, packs)
     if first:
         sections.append(Text((first,), hang=2))
     sections.extend(_tables(difference, chosen, shown, packs))
@@ -105,7 +105,9 @@ def _tables(difference: Difference, chosen: Sequence[Change], shown: Shown, pack
         yield steps
     elif difference.is_changed and (shown.phase or shown.rank):
         where = " on ".join(each for each in (shown.phase and f"of {shown.phase}", shown.rank) if each)
-        yield Text(("", f"No step {where if shown.phase else f'on {where}'} differs: --all shows them."), "aside")
+        where = where if shown.phase else f"on {where}"
+        nothing = f"No step {where} differs: --all shows them."
+        yield Text(("", nothing, "The verdict and the exit code are of all steps."), "aside")
     if difference.args:
         yield _arg_table(difference)
         noise = [arg.name for arg in difference.args if arg.noise]
@@ -126,14 +128,16 @@ def _what_else(difference: Difference) -> str:
     return "What else differed: no argument, no fact of other lines."
 
 
-def _first_text(first: Divergence | None, packs: Packs) -> str:
-    """Say at which step they part, in words and by its event, on which ranks, and both values."""
+def _first_text(difference: Difference, packs: Packs) -> str:
+    """Say at which step they part, in words and by its event, on which ranks, and both values; or only which step one lacks first."""
+    first = difference.first
     if first is None:
         return ""
+    is_lack = not difference.causes and first.reason.startswith((NOT_REACHED, SILENT))
     title = inside_a_sentence(step_title(first, packs)).replace(": ", ", ", 1)
     where = ranks_phrase(first.ranks, first.of)
     values = " -> ".join(both_values(first, _NO_SUCH_LINE))
-    return f"First divergence: {title} ({first.event}){f', {where}' if where else ''}: {values}."
+    return f"{'First step missing' if is_lack else 'First divergence'}: {title} ({first.event}){f', {where}' if where else ''}: {values}."
 
 
 def _budget_table(budget: Attribution) -> Table:
@@ -177,7 +181,11 @@ def _signed(count: float | None) -> str:
 
 def _step_table(chosen: Sequence[Change], shown: Shown, packs: Packs) -> Table:
     """Return the steps that differ, ranks with the same values folded, then the first that were not reached; all steps if asked."""
-    wanted = [change for change in chosen if shown.all_rows or (change.is_worth_showing and change.unit)]
+    wanted = [
+        change
+        for change in chosen
+        if shown.all_rows or (change.is_worth_showing and (change.unit or change.delta is not None))
+    ]
     groups: dict[tuple[object, ...], list[Change]] = {}
     for change in wanted:
         head = (change.worker, change.event, change.role, change.field, change.verdict, change.reason)
@@ -212,7 +220,9 @@ def _step_row(group: Sequence[Change], chosen: Sequence[Change], packs: Packs) -
     everyone = in_order(each.rank for each in chosen if step_of(each) == step_of(change))
     who = ranks_cell((each.rank for each in group), len(everyone))
     before, after = both_values(change, "-")
-    is_one_sided = (change.before is None or change.after is None) and not change.reason.startswith(NOT_REACHED)
+    is_one_sided = (change.before is None or change.after is None) and not change.reason.startswith(
+        (NOT_REACHED, SILENT)
+    )
     delta = change.reason if is_one_sided else delta_words(change)
     return TableRow((step_title(change, packs), before, after, delta, who), mark=change.verdict == "changed")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from logscope.amounts import flag_text
-from logscope.differ import Change, Divergence
+from logscope.differ import SILENT, Change, Divergence
 from logscope.packs import Packs
 from logscope.units import count_text, gib, seconds_text
 from logscope.words import inside_a_sentence
@@ -66,7 +66,13 @@ def both_values(step: Change | Divergence, none: str) -> tuple[str, str]:
     Args:
         none: what to write where a launch has no such step, though it got that far.
     """
-    absent = NOT_REACHED if step.reason.startswith(NOT_REACHED) else none
+    absent = (
+        NOT_REACHED
+        if step.reason.startswith(NOT_REACHED)
+        else "not printed"
+        if step.reason.startswith(SILENT)
+        else none
+    )
     before, after = (_value_words(value, step.unit, absent) for value in (step.before, step.after))
     is_text = isinstance(step.before, str) or isinstance(step.after, str)
     return two_values(before, after, _WIDEST_TEXT) if is_text else (before, after)
