@@ -474,7 +474,8 @@ def test_lines_are_at_most_80_columns(format_name: str, write: Write) -> None:
         for dp in range(4)
     ]
     path = write([*lines, *[prefill("18:00:01", "DP0 TP0 EP0", new=10**8), retract("18:00:02", "DP0 TP0 EP0")]])
-    table = [line for line in run("serving", str(path), "-f", format_name).stdout.splitlines() if "launch" not in line]
+    printed = run("serving", str(path), "-f", format_name).stdout.splitlines()
+    table = [line for line in printed if "launch" not in line and path.name not in line]  # a path may be long
     if format_name == "text":
         assert 80 >= max(map(len, table))
     assert not any("…" in line for line in table)
