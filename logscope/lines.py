@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from logscope.model import LogLine, Pos
-from logscope.packs import Envelope, Packs, Pattern, Prefix, Secret
+from logscope.packs import Envelope, Packs, Pattern, Secret
 from logscope.scan import LONGEST_LINE, Gate, RawLine, ReadState, candidate_lines, open_gate
 
 REDACTED = "<redacted>"
@@ -62,8 +63,8 @@ class _Peeler:
 
     def __init__(self, name: str, envelope: Envelope, gate: Gate, everything: bool) -> None:
         self._name, self._envelope, self._gate, self._everything = name, envelope, gate, everything
-        self._may_be_peeled = _any_of(envelope.outer).match
-        self._may_be_split = _any_of(envelope.sglang).search
+        self._may_be_peeled = _any_of(tuple(prefix.pattern for prefix in envelope.outer)).match
+        self._may_be_split = _any_of(tuple(prefix.pattern for prefix in envelope.sglang)).search
         self._partial: dict[tuple[str, str], LogLine] = {}
         self._open: dict[tuple[str, str], _OpenBlock] = {}  # by origin and block
         self._frames: dict[bytes, str] = {}  # the block that such a line goes on
@@ -232,9 +233,10 @@ def peel_outer(line: LogLine, envelope: Envelope) -> tuple[LogLine, bool]:
     return replace(line, text=text, outer_time=outer_time, origin=origin, stream=stream), is_partial
 
 
-def _any_of(prefixes: Sequence[Prefix]) -> re.Pattern[str]:
-    """Return a regex that fits wherever one of the prefixes does: it takes a fourth of the time of trying one after the other."""
-    alternatives = (f"(?:{_NAMED_GROUP.sub('(?:', prefix.pattern)})" for prefix in prefixes)
+@lru_cache(maxsize=8)
+def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
+    """Return a regex that fits wherever one of the patterns does: it takes a fourth of the time of trying one after the other."""
+    alternatives = (f"(?:{_NAMED_GROUP.sub('(?:', pattern)})" for pattern in patterns)
     try:
         return re.compile("|".join(alternatives) or "(?!)")
     except re.error:  # a user's regex with flags or back references of its own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from logscope.clock import seconds_between
 from logscope.errors import NoLaunchError, SourceError
@@ -33,6 +33,14 @@ class Reading:
     on_read: Callable[[int], None] | None = None
     problems: list[SourceError] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
+    _recogniser: Recogniser | None = field(default=None, repr=False)
+
+    @property
+    def recogniser(self) -> Recogniser:
+        """What tells events, built once for all logs."""
+        if self._recogniser is None:
+            self._recogniser = Recogniser(self.packs)
+        return self._recogniser
 
 
 def read_launches(paths: Sequence[str], reading: Reading, recogniser: Recogniser | None = None) -> list[Launch]:
@@ -47,7 +55,7 @@ def read_launches(paths: Sequence[str], reading: Reading, recogniser: Recogniser
 
 def read_sources(sources: Sequence[Source], reading: Reading, recogniser: Recogniser | None = None) -> list[Launch]:
     """Do what ``read_launches`` does, for logs that have been found."""
-    recogniser = recogniser or Recogniser(reading.packs)
+    recogniser = recogniser or reading.recogniser
     logs = [log for source in sources for log in _read_segments(source, reading, recogniser)]
     launches = build_launches(logs, reading.packs, reading.silence_s)
     if not launches:
@@ -130,7 +138,8 @@ def _alive_until(segment: Segment, state: ReadState, packs: Packs) -> int:
     may_have_failed = any((event.pattern.ends or "").startswith("failed") for event in segment.events)
     if segment.ready and not may_have_failed:
         return 0
-    serving = Recogniser(packs, dense=True)
+    dense = tuple(pattern for pattern in packs.patterns if packs.phase_of(pattern).dense)
+    serving = Recogniser(replace(packs, patterns=dense), dense=True)
     found = serving.read("", [state.tail], tail := ReadState())
     lines = [item.pos.line for item in found if isinstance(item, Event) and packs.phase_of(item.pattern).dense]
     return max(lines) + state.lines - tail.lines if lines else 0
