@@ -43,7 +43,7 @@ OF_FIXTURES: dict[str, tuple[str, str | None, int, list[str]]] = {
         ["the decode graph for batch size 32 (4 of 12 sizes done): 2.54 GiB asked, 2.44 GiB free of 95.58",
          "--cuda-graph-max-bs 8", "from 0.867 to 0.67"],
     ),
-    "0.5.9-fakecuda-imbalance": ("memory_unbalanced", None, 42, ["TP0 has 94.98 GiB, 45.00 GiB more", "TP1, which is silent"]),
+    "0.5.9-fakecuda-imbalance": ("memory_unbalanced", None, 42, ["TP0 has 94.98 GiB, 45.00 GiB more", "TP1, which says nothing of it"]),
     "0.5.9-fakecuda-notenough": ("not_enough_memory", "raise", 51, ["the budget is -29.97 GiB", "0.816 is the least"]),
     "0.5.9-truncated": ("weights_io", None, 87, ["incomplete metadata, file not fully covered"]),
     "baseline_debug_nocar": ("not_enough_memory", "raise", 65, ["under mem_fraction_static 0.55", "0.770 is the least"]),

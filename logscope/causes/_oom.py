@@ -183,7 +183,7 @@ def alternatives(case: Case, choices: list[str], remedy: str) -> str:
 
 def pinned(case: Case) -> str:
     """Say that the fraction has to be given, too: from 0.5.3 on the default follows the sizes of chunks and graphs."""
-    known = case.sizing.fraction
-    if known.in_force is None or known.typed is not None or not is_from(case, "0.5.3"):
+    ran = fraction_used(case.sizing)
+    if ran is None or case.sizing.fraction.typed is not None or not is_from(case, "0.5.3"):
         return ""
-    return f", with --mem-fraction-static {known.in_force:g}, as the default follows these sizes"
+    return f", with --mem-fraction-static {round(ran, 3):g}, as the default follows these sizes"

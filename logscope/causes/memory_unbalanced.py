@@ -1,4 +1,4 @@
-"""One device has much less free memory than another before the weights; the ranks that have enough say so, the short one is silent."""
+"""One device has much less free memory than another before the weights; the ranks that have enough say so, the short one does not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def diagnose(case: Case) -> Diagnosis | None:
     complainers = sorted({event.rank for event in said if event.rank.tag})
     silent = [rank for rank in case.launch.ranks if rank.tag and rank not in complainers]
     if complainers and len(silent) == 1:
-        sentence += f"; {silent[0].label}, which is silent, has the short one"
+        sentence += f"; {silent[0].label}, which says nothing of it, has the short one"
     elif complainers and silent:
         sentence += f"; the short one is among {listed(rank.label for rank in silent)}, which did not complain"
     evidence = tuple(event.pos for event in said if event.pos != case.root.pos)
