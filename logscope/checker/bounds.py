@@ -17,6 +17,7 @@ from logscope.model import Launch
 from logscope.units import Quantity
 
 UNFINISHED = ("cut", "running")
+_NOT_OVER = "the log does not show the launch become ready or fail"
 _Baselines = Sequence[Sequence[Value]]
 
 
@@ -188,14 +189,28 @@ def judge_equals(rule: Rule, subject: Subject) -> Judgement:
     """Judge whether all selected values are one text or number."""
     values = _values(rule, subject)
     if not values:
-        return Judgement("inconclusive", "nothing", why_nothing(subject.launch))
+        return Judgement("inconclusive", "nothing", _why_untold(rule, subject.launch))
     wrong = [value for value in values if not _is_equal(value, rule.expect.equals or "")]
-    undecided = "" if wrong else _why_undecided(rule, subject.launch, values)
+    undecided = _why_too_early(rule, wrong) if wrong else _why_undecided(rule, subject.launch, values)
     if undecided:
         return Judgement("inconclusive", values_text(values), undecided, tuple(values), places_of(values))
     return Judgement(
         "fail" if wrong else "pass", values_text(wrong or values), "", tuple(values), places_of(wrong or values)
     )
+
+
+def _why_untold(rule: Rule, launch: Launch) -> str:
+    """Say why a log has none of the values: only what was ready can end, and only what is over has a cause."""
+    name = rule.select.name if rule.select is not None and rule.select.source == "launch" else ""
+    if name == "ended" and launch.outcome.kind in ("failed", "hung"):
+        return "the launch did not become ready"
+    return _NOT_OVER if name in ("ended", "cause") else why_nothing(launch)
+
+
+def _why_too_early(rule: Rule, wrong: Sequence[Value]) -> str:
+    """Return why an outcome that is another than wanted may still be the one: the log does not show it. Empty for all else."""
+    is_outcome = rule.select is not None and (rule.select.source, rule.select.name) == ("launch", "outcome")
+    return _NOT_OVER if is_outcome and wrong[0].text in UNFINISHED else ""
 
 
 def _is_equal(value: Value, wanted: str) -> bool:

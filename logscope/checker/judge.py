@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from shlex import quote
 
+from logscope.checker.absence import judge_absent
 from logscope.checker.baseline import stored_file
 from logscope.checker.bounds import judge_bounds, judge_equals
-from logscope.checker.presence import judge_absent, judge_present, judge_reach, judge_sequence
+from logscope.checker.presence import judge_present, judge_reach, judge_sequence
 from logscope.checker.subject import Subject
 from logscope.checker.types import Judgement, Lane, Result, Rule, Status
 from logscope.checker.whole import judge_coverage, judge_identity, judge_unchanged

@@ -24,7 +24,7 @@ def names(event: Event, word: str) -> bool:
     return event.pattern.ends == READY if word == READY else fnmatchcase(event.pattern.id, word)
 
 
-def _matching(subject: Subject, word: str) -> dict[str, tuple[Pos, ...]]:
+def matching(subject: Subject, word: str) -> dict[str, tuple[Pos, ...]]:
     """Return the events, findings and causes that a word names, each with where it stands; empty if none is there."""
     launch, explanation = subject.launch, subject.explanation
     found: dict[str, tuple[Pos, ...]] = {}
@@ -55,7 +55,7 @@ def _may_be_cut(word: str, subject: Subject) -> bool:
 
 def judge_present(rule: Rule, subject: Subject) -> Judgement:
     """Judge whether all of some events, findings or causes are there."""
-    found = {word: _matching(subject, word) for word in rule.expect.present}
+    found = {word: matching(subject, word) for word in rule.expect.present}
     words = [word for word, own in found.items() if not own]
     missing = ", ".join(words)
     if not words:
@@ -65,31 +65,8 @@ def judge_present(rule: Rule, subject: Subject) -> Judgement:
     return Judgement("fail", f"not there: {missing}", "", (), subject.launch.outcome.evidence)
 
 
-def judge_absent(rule: Rule, subject: Subject) -> Judgement:
-    """Judge whether none of some events, findings or causes is there; ``until``: up to the first line of that event."""
-    until = rule.expect.until
-    stop = next((event.pos for event in subject.launch.events if until and names(event, until)), None)
-    found: dict[str, tuple[Pos, ...]] = {}
-    for name, places in (item for word in rule.expect.absent for item in _matching(subject, word).items()):
-        early = tuple(pos for pos in places if not _is_after(pos, stop))
-        if early or (not places and stop is None):
-            found[name] = early
-    if found:
-        lines = sorted({pos for places in found.values() for pos in places}, key=lambda pos: (pos.file, pos.line))
-        return Judgement("fail", f"there: {', '.join(found)}", "", (), tuple(lines))
-    if until is not None and stop is None:
-        return Judgement("inconclusive", "not there", f"the launch did not get to {until}")
-    if until is None and subject.launch.outcome.kind not in ("ready", "failed"):
-        return Judgement("inconclusive", "not there", "the log ends before the launch is ready or failed")
-    return Judgement("pass", "not there")
-
-
 def _first(places: Mapping[str, tuple[Pos, ...]]) -> tuple[Pos, ...]:
     return next(iter(places.values()))[:1]
-
-
-def _is_after(pos: Pos, stop: Pos | None) -> bool:
-    return stop is not None and pos.file == stop.file and pos.line > stop.line
 
 
 def judge_reach(rule: Rule, subject: Subject) -> Judgement:

@@ -111,6 +111,8 @@ def _of_launch(select: Select, launch: Launch, explanation: Explanation) -> Iter
         "cause": explanation.diagnosis.cause if explanation.diagnosis else "",
     }
     if name in texts:
+        if not _is_told(name, launch, texts[name]):
+            return
         yield Value("", None, texts[name], dimension, where)
         return
     if name == "left_free":
@@ -123,6 +125,13 @@ def _of_launch(select: Select, launch: Launch, explanation: Explanation) -> Iter
     amount, pos = _figure(name, launch, explanation, where)
     if amount is not None:
         yield Value("", _exact(amount, dimension), "", dimension, pos)
+
+
+def _is_told(name: str, launch: Launch, text: str) -> bool:
+    """Return whether a launch tells a text: how it ended once it was ready, and for what reason it failed once it is over."""
+    if name == "ended":
+        return bool(text) or launch.outcome.kind == "ready"
+    return name != "cause" or bool(text) or launch.outcome.kind in ("ready", "failed")
 
 
 def _figure(
