@@ -257,6 +257,85 @@ def test_nothing_is_counted_in_a_launch_that_is_whole(judge: Judge) -> None:
     assert "inconclusive" == judge(body, log(*init_lines(), BANNER, NO_MEMORY)).status
 
 
+# -- an absence is told only where the failure is known ---------------------------------------------------------------------------
+
+NO_OOM = 'expect = { absent = ["oom_*", "not_enough_memory"] }'
+OUT = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.11 GiB of which 1.00 GiB is free."
+FRAME = '  File "/sgl/model_runner.py", line 511, in init_memory_pool'
+REWORDED = "RuntimeError: Not enough GPU memory. Please try to increase --mem-fraction-static."
+KILLED = at("10:00:40", "", "Subprocess scheduler_0 (pid=31150) crashed with exit code -9. Triggering SIGQUIT for cleanup...")
+UNKNOWN = "the launch failed, and its log does not tell for what reason"
+
+
+def began(*lines: str) -> str:
+    """Return a launch that got to its pool, and went on so."""
+    return log(printed_args(tp_size=1, mem_fraction_static=0.55), *init_lines(), *load_lines(), *lines)
+
+
+@pytest.mark.parametrize(
+    ("lines", "status", "why"),
+    [
+        ((BANNER, FRAME), "inconclusive", f"{UNKNOWN} (cause_not_in_log)"),
+        ((BANNER, FRAME, REWORDED), "inconclusive", f"{UNKNOWN} (python_exception)"),
+        ((BANNER, FRAME, NO_MEMORY + " and more"), "inconclusive", f"{UNKNOWN} (python_exception)"),
+        ((KILLED,), "inconclusive", f"{UNKNOWN} (cause_not_in_log)"),
+        ((READY, KILLED), "inconclusive", f"{UNKNOWN} (cause_not_in_log)"),
+        ((BANNER, FRAME, NO_MEMORY), "fail", ""),
+        ((BANNER, FRAME, NO_MEMORY, READY), "fail", ""),
+        ((BANNER, FRAME, "KeyError: 'x'", READY), "inconclusive", f"{UNKNOWN} (python_exception)"),
+        ((READY,), "pass", ""),
+        ((BANNER, FRAME, "OSError: [Errno 98] Address already in use"), "pass", ""),
+    ],
+)
+def test_absence_of_a_cause(judge: Judge, lines: Sequence[str], status: str, why: str) -> None:
+    result = judge(NO_OOM, began(*lines))
+    assert (status, why) == (result.status, result.reason)
+
+
+def test_lack_of_memory_in_a_phase_that_is_not_shown_is_one(judge: Judge) -> None:
+    text = log(BANNER, FRAME, OUT)
+    assert "fail" == judge(NO_OOM, text).status
+    assert "inconclusive" == judge('expect = { absent = ["oom_runtime"] }', text).status
+
+
+def test_what_follows_the_line_that_a_rule_ends_with_does_not_count(judge: Judge) -> None:
+    body = 'expect = { absent = ["oom_*", "not_enough_memory"], until = "ready" }'
+    assert "pass" == judge(body, began(READY, KILLED)).status
+    assert "fail" == judge(body, began(BANNER, FRAME, NO_MEMORY, READY)).status
+    assert "pass" == judge(body.replace('"ready"', '"load_weights.end"'), began(BANNER, FRAME)).status
+
+
+def test_absence_of_what_is_no_failure_is_told_of_every_launch_that_is_over(judge: Judge) -> None:
+    body = 'expect = { absent = ["kv_cache.allocated"] }'
+    assert "pass" == judge(body, began(BANNER, FRAME)).status
+    assert "inconclusive" == judge('expect = { absent = ["failure.nccl_error"] }', began(BANNER, FRAME)).status
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "lines", "status"),
+    [
+        ("ended", "", (READY,), "pass"),
+        ("ended", "", (READY, KILLED), "fail"),
+        ("ended", "", (BANNER, FRAME, NO_MEMORY), "inconclusive"),
+        ("ended", "", (), "inconclusive"),
+        ("cause", "", (), "inconclusive"),
+        ("cause", "", (READY,), "pass"),
+        ("cause", "", (KILLED,), "fail"),
+        ("outcome", "ready", (), "inconclusive"),
+        ("outcome", "failed", (), "inconclusive"),
+        ("outcome", "running", (), "pass"),
+        ("outcome", "ready", (KILLED,), "fail"),
+    ],
+)
+def test_how_a_launch_went_is_judged_once_the_log_shows_it(
+    judge: Judge, name: str, wanted: str, lines: Sequence[str], status: str
+) -> None:
+    body = f'select = {{ launch = "{name}" }}\nexpect = {{ equals = "{wanted}" }}'
+    result = judge(body, began(*lines))
+    assert status == result.status
+    assert (status != "inconclusive") is (not result.reason)
+
+
 # -- equality --------------------------------------------------------------------------------------------------------------------
 
 
