@@ -34,6 +34,7 @@ BANNER = at("10:00:30", "TP0", "Scheduler hit an exception: Traceback (most rece
 READY = at("10:05:00", "", "The server is fired up and ready to roll!")
 TOKENS = 'select = { event = "kv_cache.allocated", field = "tokens" }'
 INIT = 'select = { event = "init_torch_distributed.end", field = "mem_usage" }'
+MODEL = 'select = { event = "load_weights.end", field = "model_type" }'
 WEIGHTS = 'select = { phase = "load_weights", field = "used" }'
 
 
@@ -260,10 +261,15 @@ def test_nothing_is_counted_in_a_launch_that_is_whole(judge: Judge) -> None:
 # -- an absence is told only where the failure is known ---------------------------------------------------------------------------
 
 NO_OOM = 'expect = { absent = ["oom_*", "not_enough_memory"] }'
-OUT = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.11 GiB of which 1.00 GiB is free."
+OUT = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "
+    "GPU 0 has a total capacity of 79.11 GiB of which 1.00 GiB is free."
+)
 FRAME = '  File "/sgl/model_runner.py", line 511, in init_memory_pool'
 REWORDED = "RuntimeError: Not enough GPU memory. Please try to increase --mem-fraction-static."
-KILLED = at("10:00:40", "", "Subprocess scheduler_0 (pid=31150) crashed with exit code -9. Triggering SIGQUIT for cleanup...")
+KILLED = at(
+    "10:00:40", "", "Subprocess scheduler_0 (pid=31150) crashed with exit code -9. Triggering SIGQUIT for cleanup..."
+)
 UNKNOWN = "the launch failed, and its log does not tell for what reason"
 
 
@@ -334,6 +340,56 @@ def test_how_a_launch_went_is_judged_once_the_log_shows_it(
     result = judge(body, began(*lines))
     assert status == result.status
     assert (status != "inconclusive") is (not result.reason)
+
+
+# -- a rank that says nothing -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "why"),
+    [
+        ('expect = { sequence = ["load_weights.begin", "load_weights.end"] }', "fail", "TP1: no line of theirs"),
+        ('expect = { unchanged = ["load_weights"] }', "fail", "TP1: no line in this log"),
+        ('expect = { unchanged = ["args"] }', "pass", "nothing changed"),
+        (f'{WEIGHTS}\nexpect = {{ each = "== baseline" }}', "inconclusive", "TP1: no line in this log"),
+        (f'{WEIGHTS}\nexpect = {{ max = "<= 90 GiB" }}', "inconclusive", "TP1: no line in this log"),
+        (f'{WEIGHTS}\nexpect = {{ max = "<= 1 GiB" }}', "fail", "max TP0, TP2 72.33 GiB"),
+        (f'{WEIGHTS}\nexpect = {{ any = "<= 90 GiB" }}', "pass", "TP0, TP2 72.33 GiB"),
+        (f'{MODEL}\nexpect = {{ equals = "LlamaForCausalLM" }}', "inconclusive", "TP1: no line in this log"),
+    ],
+)  # fmt: skip
+def test_rank_without_a_line_is_named(judge: Judge, body: str, status: str, why: str) -> None:
+    whole = log(printed_args(tp_size=3), *(line for n in range(3) for line in load_lines(tag=f"TP{n}")), READY)
+    without = "".join(line for line in whole.splitlines(keepends=True) if " TP1]" not in line)
+    result = judge(body, without, whole)
+    assert status == result.status, result
+    assert why == (result.reason or result.found)
+    assert "pass" == judge(body, whole, whole).status or status == "fail"
+
+
+def test_rank_that_only_the_baseline_has_is_named(judge: Judge) -> None:
+    """Without arguments only the baseline tells that there is another one."""
+    body = f'{INIT}\nexpect = {{ each = "<= baseline" }}'
+    result = judge(body, ranks("0.64", "0.64"), ranks("0.64", "0.64", "0.64"))
+    assert ("inconclusive", "no such value of TP2, which the baseline has") == (result.status, result.reason)
+    changed = judge('expect = { unchanged = ["steps"] }', ranks("0.64", "0.64"), ranks("0.64", "0.64", "0.64"))
+    assert "fail" == changed.status
+
+
+def test_least_tokens_of_a_rank_are_those_of_the_launch(judge: Judge) -> None:
+    pool = "KV Cache is allocated. #tokens: {}, KV size: 10.42 GB"
+    stated = (
+        "max_total_num_tokens=200000, chunked_prefill_size=8192, max_prefill_tokens=16384, "
+        "max_running_requests=64, context_len=262144, available_gpu_mem=9.82 GB"
+    )
+    pools_of = (at("10:00:20", f"TP{n}", pool.format(200_000)) for n in range(2))
+    text = log(printed_args(tp_size=2), *pools_of, at("10:00:30", "TP0", stated), READY)
+    body = 'select = { launch = "tokens" }\nexpect = { min = ">= 1k tokens" }'
+    assert "pass" == judge(body, text).status
+    result = judge(
+        body, text.replace("TP1] KV Cache is allocated. #tokens: 200000", "TP1] KV Cache is allocated. #tokens: 100")
+    )
+    assert ("fail", "min TP1 100 tokens") == (result.status, result.found)
 
 
 # -- equality --------------------------------------------------------------------------------------------------------------------

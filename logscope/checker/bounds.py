@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from logscope.checker.amounts import holds, limit_of
 from logscope.checker.reduce import PER_VALUE, middle, places_of, reduced, same_values
 from logscope.checker.select import select_values
+from logscope.checker.silent import unseen_ranks
 from logscope.checker.subject import Subject
 from logscope.checker.types import Bound, Judgement, Quantifier, Rule, Status, Value
 from logscope.checker.vocabulary import COUNTS
 from logscope.checker.wording import number_text, range_text, values_text
 from logscope.explainer import Question, explain_launch
 from logscope.model import Launch
+from logscope.rank import parse_rank
 from logscope.units import Quantity
+from logscope.words import rank_runs
 
 UNFINISHED = ("cut", "running")
 _NOT_OVER = "the log does not show the launch become ready or fail"
@@ -58,7 +61,7 @@ def judge_bounds(rule: Rule, subject: Subject) -> Judgement:
             limits[key] = f"{bound.text} = {_limit_text(asked[key], own_unit, len(base))}"
             reasons.extend(_within_spread(key, bound, asked[key], own_unit))
         broken.extend(_broken(key, bound, asked[key], own_unit))
-    undecided = "" if broken else _why_undecided(rule, subject.launch, values)
+    undecided = "" if broken else _why_undecided(rule, subject, values) or _why_fewer(rule, values, base)
     status: Status = "fail" if broken else "inconclusive" if undecided else "pass"
     found = "; ".join(text for text, _ in broken) or (values_text(values) if values else "none")
     evidence = places_of([value for _, culprits in broken for value in culprits] or values)
@@ -74,6 +77,15 @@ def _why_unmatched(asked: Mapping[Quantifier, Sequence[_Asked]], values: Sequenc
             missing = dict.fromkeys(value.rank or "the launch" for value in values if id(value) not in told)
             return f"the baseline has no such value of {', '.join(missing)}"
     return ""
+
+
+def _why_fewer(rule: Rule, values: Sequence[Value], base: _Baselines) -> str:
+    """Return which ranks have a value in a baseline and none here, where each is compared with itself; empty if there are none."""
+    if not any(key == "each" and bound.from_baseline for key, bound in rule.expect.bounds.items()):
+        return ""
+    own = {value.rank for value in values}
+    missing = sorted({parse_rank(value.rank) for each in base for value in each if value.rank not in own})
+    return f"no such value of {', '.join(rank_runs(missing, missing))}, which the baseline has" if missing else ""
 
 
 def _why_open(rule: Rule, subject: Subject, values: Sequence[Value], base: _Baselines | None) -> str:
@@ -113,14 +125,30 @@ def _may_change(bound: Bound, count: float) -> bool:
     return not is_settled
 
 
-def _why_undecided(rule: Rule, launch: Launch, values: Sequence[Value]) -> str:
-    """Return why bounds that hold so far may not hold: the log ends before some ranks say theirs. Empty if they do."""
+def _why_undecided(rule: Rule, subject: Subject, values: Sequence[Value]) -> str:
+    """Return why bounds that hold so far may not hold: some ranks do not say theirs. Empty if they do."""
+    launch = subject.launch
     if launch.outcome.kind == "failed" and not values:
         return why_nothing(launch)
-    if launch.outcome.kind not in UNFINISHED or not _is_of_every_rank(rule, launch):
+    if launch.outcome.kind not in UNFINISHED:
+        return _why_unseen(rule, subject, values)
+    if not _is_of_every_rank(rule, launch):
         return ""
     silent = len(launch.ranks) - len({value.rank for value in values})
     return f"the log ends before {silent} of {len(launch.ranks)} ranks say it" if silent > 0 else ""
+
+
+def _why_unseen(rule: Rule, subject: Subject, values: Sequence[Value]) -> str:
+    """Return which ranks the arguments ask for and no line shows, where each rank is to have a value; empty if there are none."""
+    select = rule.select
+    settled = set(rule.expect.bounds) and set(rule.expect.bounds) <= {"any", "count"}
+    if select is None or select.rank is not None or settled or not any(value.rank for value in values):
+        return ""
+    pattern = next((each for each in subject.packs.patterns if each.id == select.name), None)
+    if select.source == "event" and (pattern is None or pattern.said_by != "every rank"):
+        return ""
+    unseen = unseen_ranks(subject.launch)
+    return f"{', '.join(rank_runs(unseen, [*subject.launch.ranks, *unseen]))}: no line in this log" if unseen else ""
 
 
 def _is_of_every_rank(rule: Rule, launch: Launch) -> bool:
@@ -191,7 +219,7 @@ def judge_equals(rule: Rule, subject: Subject) -> Judgement:
     if not values:
         return Judgement("inconclusive", "nothing", _why_untold(rule, subject.launch))
     wrong = [value for value in values if not _is_equal(value, rule.expect.equals or "")]
-    undecided = _why_too_early(rule, wrong) if wrong else _why_undecided(rule, subject.launch, values)
+    undecided = _why_too_early(rule, wrong) if wrong else _why_undecided(rule, subject, values)
     if undecided:
         return Judgement("inconclusive", values_text(values), undecided, tuple(values), places_of(values))
     return Judgement(

@@ -38,7 +38,7 @@ def judge_rule(rule: Rule, subject: Subject, lanes: Mapping[str, Lane]) -> Resul
         found=found.found,
         reason=reason,
         values=found.values,
-        evidence=found.evidence[:MOST_EVIDENCE],
+        evidence=tuple(dict.fromkeys(found.evidence))[:MOST_EVIDENCE],
         cause=_likely_cause(rule, subject) if is_broken else "",
         accept=_how_to_accept(rule, subject, found) if is_broken else "",
     )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import product
 
 from logscope.checker.bounds import UNFINISHED, why_nothing
+from logscope.checker.silent import silent_ranks, unseen_ranks
 from logscope.checker.subject import Subject
 from logscope.checker.types import Judgement, Rule, Status, Value
 from logscope.checker.vocabulary import DRIFT, READY
 from logscope.checker.wording import number_text
 from logscope.model import Event, Launch, Pos
-from logscope.rank import Rank, parse_rank
+from logscope.rank import Rank
 from logscope.server_args import arg_count
 from logscope.timeline import CLOCK_STEP_S
 from logscope.units import Quantity
-from logscope.words import elapsed_until, rank_runs, ranks_text
+from logscope.words import elapsed_until, ranks_text
 
 
 def names(event: Event, word: str) -> bool:
@@ -105,32 +105,6 @@ def _went(launch: Launch) -> str:
     )
 
 
-def silent_ranks(events: Sequence[Event], launch: Launch) -> str:
-    """Name the ranks that did not say any of some events: those of the log, and those that the arguments ask for."""
-    said = {event.rank for event in events}
-    missing = [rank for rank in launch.ranks if rank not in said]
-    missing.extend(_unseen(launch))
-    return ", ".join(rank_runs(sorted(missing), [*launch.ranks, *missing]))
-
-
-def _unseen(launch: Launch) -> list[Rank]:
-    """Return the ranks that the arguments ask for and that say nothing in the log, where it shows all nodes."""
-    args = launch.args.values
-    sizes = [arg_count(args, name) for name in ("dp_size", "pp_size", "tp_size", "nnodes")]
-    if args.get("enable_dp_attention") is True:
-        sizes[0] = 1  # the groups of one model's attention are the ranks of tensor parallelism
-    if sizes[3] > len(launch.nodes) or sizes[0] * sizes[1] * sizes[2] <= len(launch.ranks):
-        return []
-    seen = {((rank.dp or 0) if sizes[0] > 1 else 0, rank.pp or 0, rank.tp or 0) for rank in launch.ranks}
-    unseen = [place for place in product(*(range(size) for size in sizes[:3])) if place not in seen]
-    shown = zip(("DP", "PP", "TP"), sizes, strict=False)
-    kinds = [name if size > 1 else "" for name, size in shown]
-    return [
-        parse_rank(" ".join(f"{kind}{number}" for kind, number in zip(kinds, place, strict=True) if kind))
-        for place in unseen
-    ]
-
-
 def judge_sequence(rule: Rule, subject: Subject) -> Judgement:
     """Judge whether every rank says some events in their order."""
     wanted, launch = rule.expect.sequence, subject.launch
@@ -148,10 +122,13 @@ def judge_sequence(rule: Rule, subject: Subject) -> Judgement:
         what = f"no {wanted[reached]}" if is_missing else f"{wanted[reached]} does not follow {after}"
         broken.setdefault((what, is_missing and _may_be_cut(wanted[reached], subject)), []).append(rank)
         places.extend(event.pos for event in own if event.pattern.id == wanted[reached])
+    unseen = unseen_ranks(launch)
+    if unseen:
+        broken["no line of theirs", _may_be_cut(wanted[0], subject)] = unseen
     if not broken:
         count = len(launch.ranks)
         return Judgement("pass", f"in order on {count} rank{'s' if count > 1 else ''}")
-    found = "; ".join(f"{ranks_text(ranks, launch.ranks)}: {what}" for (what, _), ranks in broken.items())
+    found = "; ".join(f"{ranks_text(ranks, [*launch.ranks, *unseen])}: {what}" for (what, _), ranks in broken.items())
     if all(is_open for _, is_open in broken):
         return Judgement("inconclusive", found, why_nothing(launch))
     return Judgement("fail", found, "", (), tuple(places) or launch.outcome.evidence)

@@ -124,12 +124,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleFile:
-    """A rules file: its rules, lanes, and the baseline that it names."""
+    """A rules file: its rules, lanes, and the baseline that it names, with where it does."""
 
     name: str
     rules: tuple[Rule, ...]
     lanes: Mapping[str, Lane]
     baseline: str | None = None
+    baseline_at: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from logscope.checker.amounts import holds, limit_of
 from logscope.checker.bounds import UNFINISHED
+from logscope.checker.silent import unseen_ranks
 from logscope.checker.subject import Subject
 from logscope.checker.types import Bound, Judgement, Rule
 from logscope.checker.wording import number_text
@@ -96,12 +97,25 @@ def judge_unchanged(rule: Rule, subject: Subject) -> Judgement:
         found.extend(changed)
         places.extend(where)
         open_.extend([why] if why else [])
+    lost = _lost(subject) if {*rule.expect.unchanged} - {"args", "outcome"} else []
+    if lost:
+        who = ", ".join(rank_runs(lost, lost))
+        is_open = subject.launch.outcome.kind in UNFINISHED
+        (open_ if is_open else found).append(f"{who}: no line in this log")
     shown = "; ".join(found[:MOST_CHANGES]) + (
         f"; and {len(found) - MOST_CHANGES} more" if len(found) > MOST_CHANGES else ""
     )
     if not found and open_:
         return Judgement("inconclusive", "nothing changed so far", "; ".join(open_), uses_baseline=True)
     return Judgement("fail" if found else "pass", shown or "nothing changed", "", (), tuple(places), uses_baseline=True)
+
+
+def _lost(subject: Subject) -> list[Rank]:
+    """Return the ranks that say nothing here: the arguments ask for them, or, where no line shows these, the baselines have them."""
+    launch = subject.launch
+    if launch.args.values:
+        return unseen_ranks(launch)
+    return sorted({rank for each in subject.baselines for rank in each.ranks} - {*launch.ranks})
 
 
 # Of each part: what changed in words, where, and why that cannot be told (empty if it can)

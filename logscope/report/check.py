@@ -54,7 +54,8 @@ def failure_lines(result: Result) -> Iterator[str]:
     yield f"{rule.where}: {rule.level}: {rule.id} {word}"
     yield f"  why:       {rule.why}"
     yield f"  expected:  {result.expected}"
-    yield f"  found:     {result.found}{f' ({result.reason})' if result.reason else ''}"
+    reason = f"({result.reason})" if result.reason else ""
+    yield f"  found:     {' '.join(part for part in (result.found, reason) if part) or 'nothing'}"
     shown = values_text(result.values, MOST_GROUPS)
     if len(result.values) > 1 and shown not in result.found:
         yield f"  values:    {shown}"
