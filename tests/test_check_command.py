@@ -322,7 +322,7 @@ rules.toml:9: error: kv-floor broken
   found:     min TP7 149,269 tokens
   values:    TP0..TP6 159,269 tokens; TP7 149,269 tokens
   evidence:  run.log:{line}
-  to accept: edit rules.toml:9
+  to accept: edit rules.toml:12
 
 """
     )
@@ -342,6 +342,8 @@ rules.toml:4: error: ready broken
              mem_fraction_static 0.55 the budget is -20.61 GiB per rank;
              mem_fraction_static 0.88 -> 0.55 takes 31.03 GiB from the KV budget
              of every rank (10.42 -> -20.61 GiB)
+  to do:     Raise --mem-fraction-static to 0.81, which leaves 3.83 GiB per rank
+             for the KV cache; 0.770 is the least that starts.
 
 command line: error: no-oom broken
 """

@@ -342,6 +342,70 @@ def test_how_a_launch_went_is_judged_once_the_log_shows_it(
     assert (status != "inconclusive") is (not result.reason)
 
 
+def test_server_that_died_after_it_was_ready_is_told_beside_a_pass(judge: Judge) -> None:
+    result = judge('expect = { reach = "ready" }', began(READY, KILLED))
+    assert "pass" == result.status
+    assert re.fullmatch(r"it became ready, and failed later \(.*run\.log:\d+\)", result.reason)
+    assert "" == judge('expect = { reach = "ready" }', began(READY)).reason
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (log(*load_lines(), READY), "the log does not tell when: the log does not show its start"),
+        (began(READY.replace("10:05", "09:05")), "the log does not tell when: its clock runs backwards"),
+    ],
+)
+def test_why_a_time_is_not_told(judge: Judge, text: str, why: str) -> None:
+    result = judge('expect = { reach = "ready", within = "5 min" }', text)
+    assert ("inconclusive", why) == (result.status, result.reason)
+
+
+def test_failure_without_its_start_may_have_been_ready(judge: Judge) -> None:
+    result = judge('expect = { reach = "ready" }', log(BANNER, "KeyError: 'x'"))
+    late = "the log begins too late to tell whether it was reached before the failure"
+    assert ("inconclusive", late) == (result.status, result.reason)
+
+
+def test_times_are_written_in_the_unit_of_the_limit(judge: Judge) -> None:
+    """3 min 03 s would hide that 183.5 s is more than 183.42 s."""
+    text = log(*load_lines(), READY).replace("elapsed=13.50", "elapsed=183.50")
+    body = 'select = { phase = "load_weights", field = "duration" }\nexpect = { max = "<= 183.42 s" }'
+    result = judge(body, text)
+    assert ("fail", "max TP0 183.5 s") == (result.status, result.found)
+    assert judge(body.replace("183.42 s", "2 min"), text).found.startswith("max TP0 3 min 0")
+
+
+def test_ranks_are_not_caused_by_a_lack_of_memory(judge: Judge) -> None:
+    text = began(BANNER, FRAME, NO_MEMORY)
+    result = judge('select = { launch = "ranks" }\nexpect = { each = "== 8" }', text)
+    assert ("fail", "") == (result.status, result.cause)
+
+
+def test_end_of_a_server_is_not_caused_by_its_arguments(judge: Judge) -> None:
+    stopped = at("10:06:00", "", "Received sigterm, shutting down")
+    body = 'select = { launch = "ended" }\nexpect = { equals = "" }'
+    result = judge(body, began(READY, KILLED, stopped), began(READY).replace("0.55", "0.88"))
+    assert "fail" == result.status
+    assert "0.88" not in result.cause
+
+
+def test_what_to_do_is_told(judge: Judge) -> None:
+    broken = judge('expect = { reach = "ready" }', began(BANNER, FRAME, NO_MEMORY))
+    assert broken.remedy.startswith("Raise --mem-fraction-static to ")
+    cut = judge('expect = { reach = "ready" }', began())
+    assert ("inconclusive", True) == (cut.status, cut.remedy.startswith("Give the whole log, "))
+    alone = judge('expect = { unchanged = ["args"] }', began(READY))
+    assert ("inconclusive", "Give a launch that worked: --baseline LOG.") == (alone.status, alone.remedy)
+    assert "" == judge('expect = { reach = "ready" }', began(READY)).remedy
+
+
+def test_cause_ends_with_a_whole_word(judge: Judge) -> None:
+    said = "RuntimeError: " + "x" * 60 + " word" * 40 + " --mem-fraction-static" * 9
+    cause = judge('expect = { reach = "ready" }', began(BANNER, FRAME, said)).cause
+    assert re.search(r" (word|--mem-fraction-static|\.\.\.)( \.\.\.)?$", cause), cause
+
+
 # -- a rank that says nothing -----------------------------------------------------------------------------------------------------
 
 

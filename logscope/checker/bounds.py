@@ -12,7 +12,7 @@ from logscope.checker.silent import unseen_ranks
 from logscope.checker.subject import Subject
 from logscope.checker.types import Bound, Judgement, Quantifier, Rule, Status, Value
 from logscope.checker.vocabulary import COUNTS
-from logscope.checker.wording import number_text, range_text, values_text
+from logscope.checker.wording import number_text, range_text, seconds_text, values_text
 from logscope.explainer import Question, explain_launch
 from logscope.model import Launch
 from logscope.rank import parse_rank
@@ -187,15 +187,17 @@ def _broken(
     wrong = [each for each in asked if not holds(bound, each.number, each.limit)]
     if not wrong or (quantifier == "any" and len(wrong) < len(asked)):
         return
+    in_seconds = unit == "s" and not bound.from_baseline and not bound.text.rstrip().endswith(("min", "m", "h"))
     culprits = tuple(value for each in wrong for value in each.values)
     if quantifier in PER_VALUE:
-        yield values_text(culprits), culprits
+        yield values_text(culprits, in_seconds=in_seconds), culprits
         return
     who = f" ({values_text(culprits)})" if quantifier == "spread" else ""
     if quantifier in ("min", "max") and any(value.rank for value in culprits):
-        yield f"{quantifier} {values_text(culprits)}", culprits
+        yield f"{quantifier} {values_text(culprits, in_seconds=in_seconds)}", culprits
     else:
-        yield f"{quantifier} {number_text(wrong[0].number.value, unit)}{who}", culprits
+        number = wrong[0].number.value
+        yield f"{quantifier} {seconds_text(number) if in_seconds else number_text(number, unit)}{who}", culprits
 
 
 def _limit_text(asked: Sequence[_Asked], unit: str, baselines: int) -> str:

@@ -76,7 +76,9 @@ def judge_reach(rule: Rule, subject: Subject) -> Judgement:
     places = tuple(event.pos for event in events)
     if not events:
         if _may_be_cut(expect.reach or "", subject):
-            return Judgement("inconclusive", "not reached", why_nothing(launch))
+            is_late = launch.outcome.kind == "failed" and not launch.has_start
+            late = "the log begins too late to tell whether it was reached before the failure"
+            return Judgement("inconclusive", "not reached", late if is_late else why_nothing(launch))
         return Judgement("fail", f"not reached: the launch {_went(launch)}", "", (), launch.outcome.evidence)
     if expect.all_ranks:
         silent = silent_ranks(events, launch)
@@ -89,14 +91,25 @@ def judge_reach(rule: Rule, subject: Subject) -> Judgement:
                 "inconclusive", "reached", f"the log shows {len(launch.nodes)} of {nodes} nodes", (), places
             )
     if expect.within_s is None:
-        return Judgement("pass", "reached", "", (), places[:1])
+        return Judgement("pass", "reached", _died(expect.reach or "", launch), (), places[:1])
     seconds = elapsed_until(launch, places[-1]) if launch.has_start else None
     if seconds is None:
-        why = "the log does not tell when: no clock, or not from its start"
+        why = "the log does not show its start" if not launch.has_start else "its lines have no clock"
+        why = "its clock runs backwards" if launch.has_start and events[-1].clock else why
+        why = f"the log does not tell when: {why}"
         return Judgement("inconclusive", "reached", why, (), places[-1:])
     value = Value("", Quantity(seconds, 2 * CLOCK_STEP_S), "", "s", places[-1])
     status: Status = "pass" if seconds - CLOCK_STEP_S <= expect.within_s else "fail"
-    return Judgement(status, f"after {number_text(seconds, 's')}", "", (value,), places[-1:])
+    why = _died(expect.reach or "", launch) if status == "pass" else ""
+    return Judgement(status, f"after {number_text(seconds, 's')}", why, (value,), places[-1:])
+
+
+def _died(word: str, launch: Launch) -> str:
+    """Return that a server that became ready died later; empty where it did not, and for other events."""
+    if word != READY or launch.ended is None or launch.ended.kind != "failed":
+        return ""
+    at = launch.ended.evidence[0] if launch.ended.evidence else ""
+    return f"it became ready, and failed later ({at})"
 
 
 def _went(launch: Launch) -> str:

@@ -144,6 +144,7 @@ class _Reader:
             when=when,
             optional=values.flag(table, "optional", place),
             tests=self._tests(table, place),
+            expect_at=values.key_place(place, "expect"),
         )
 
     def _tests(self, table: Table, place: Place) -> tuple[RuleTest, ...]:

@@ -36,6 +36,9 @@ def judge_identity(subject: Subject) -> Judgement:
     found = (
         f"the pool implies {fraction.implied.low:.4f}..{fraction.implied.high:.4f}, in force is {fraction.in_force:g}"
     )
+    cap = subject.launch.args.values.get("max_total_tokens")
+    if subject.explanation.sizing.bound_by == "max_total_tokens":
+        found += f"; max_total_tokens={cap} caps the pool below what that grants"
     pools = [rank.pools[0].pos for rank in subject.explanation.sizing.ranks if rank.pools]
     places = tuple(pos for pos in (fraction.in_force_at, *pools[:1]) if pos is not None)
     return Judgement("pass" if fraction.verdict == "meets" else "fail", found, "", (), places)
@@ -87,7 +90,9 @@ def judge_unchanged(rule: Rule, subject: Subject) -> Judgement:
     """Judge whether something is as in the baseline."""
     difference = subject.difference
     if difference is None:
-        return Judgement("inconclusive", "nothing", "the rule compares with a baseline, and there is none")
+        return Judgement(
+            "inconclusive", "nothing", "the rule compares with a baseline, and there is none", uses_baseline=True
+        )
     found: list[str] = []
     places: list[Pos] = []
     open_: list[str] = []

@@ -32,10 +32,13 @@ def check_report(checked: Checked) -> Report:
     sections: list[Section] = [Text((checked.verdict,), style)]
     told = (*checked.of("fail"), *checked.of("inconclusive"))
     causes: dict[str, Result] = {}
+    remedies: set[str] = set()
     for result in told:
         first = causes.setdefault(result.cause, result)
         is_told = result.cause and first is not result
         shown = replace(result, cause=f"the same as of {first.rule.id}") if is_told else result
+        shown = replace(shown, remedy="") if result.remedy in remedies else shown
+        remedies.add(result.remedy)
         sections.append(Text(("", *failure_lines(shown)), hang=13))
     warned = [result for result in checked.of("pass") if result.reason]
     if warned:
@@ -63,6 +66,8 @@ def failure_lines(result: Result) -> Iterator[str]:
         yield f"  evidence:  {', '.join(str(pos) for pos in result.evidence[:3])}"
     if result.cause:
         yield f"  cause:     {clip(result.cause, 300)}"
+    if result.remedy:
+        yield f"  to do:     {result.remedy}"
     if result.accept:
         yield f"  to accept: {result.accept}"
 
@@ -114,6 +119,7 @@ def _result_data(result: Result) -> dict[str, object]:
         "evidence": [{"file": pos.file, "line": pos.line} for pos in result.evidence],
         "cause": result.cause or None,
         "accept": result.accept or None,
+        "remedy": result.remedy or None,
         "place": {"file": result.rule.place.file, "line": result.rule.place.line},
     }
 
