@@ -419,6 +419,16 @@ def test_nothing_is_learned_from_a_launch_that_did_not_work(log: str, code: int,
     assert code == logscope("rules", "learn", "baseline.log" if code == 2 else log, log, cwd=job).returncode
 
 
+def test_learning_from_a_server_that_died_later_says_so(job: Path) -> None:
+    died = "[2026-02-27 10:00:00] Subprocess scheduler_0 (pid=31150) crashed with exit code -9. Triggering SIGQUIT for cleanup..."
+    text = (job / "baseline.log").read_text()
+    (job / "died.log").write_text(f"{text}{died}\n")
+    done = logscope("rules", "learn", "died.log", cwd=job)
+    line = len(text.splitlines()) + 1
+    assert 0 == done.returncode
+    assert f"died.log:{line}: it became ready, and failed later; take a launch that did not if you can" in done.stderr
+
+
 def test_tests_of_rules_are_run(job: Path) -> None:
     line = "[2026-01-05 10:00:21 TP0] KV Cache is allocated. #tokens: {}, KV size: 0.01 GB"
     given = f'  [[rule.test]]\n  given = ["{line}"]\n  expect = "fail"\n'

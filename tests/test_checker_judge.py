@@ -400,6 +400,15 @@ def test_what_to_do_is_told(judge: Judge) -> None:
     assert "" == judge('expect = { reach = "ready" }', began(READY)).remedy
 
 
+def test_pool_that_a_cap_sets_is_said_to_be(judge: Judge, packs: Packs, read_text: ReadText) -> None:
+    capped = log_text(Made(max_total_tokens=20_000))
+    bound_by = Subject(read_text(capped)[-1], packs).explanation.sizing.bound_by
+    assert "max_total_tokens" == bound_by
+    body = 'expect = { identity = "kv_budget" }'
+    assert "; max_total_tokens=20000 caps the pool below what that grants" in judge(body, capped).found
+    assert "caps" not in judge(body, log_text(Made())).found
+
+
 def test_cause_ends_with_a_whole_word(judge: Judge) -> None:
     said = "RuntimeError: " + "x" * 60 + " word" * 40 + " --mem-fraction-static" * 9
     cause = judge('expect = { reach = "ready" }', began(BANNER, FRAME, said)).cause
