@@ -40,10 +40,9 @@ def check(
         With exit code 0 (all hold), 1 (a rule is broken) or 3 (a rule could not be judged, or none was on one of the logs).
 
     Raises:
-        UsageError: a lane is required of rules that have none, or a label is given that no lane asks for.
+        UsageError: a lane is required of rules that have none, or lanes ask for other labels than are given.
     """
-    for name, value in {pair for subject in subjects for pair in subject.labels.items()}:
-        _refuse_label(name, value, rules)
+    _refuse_labels(dict(pair for subject in subjects for pair in subject.labels.items()), rules)
     if require_lane and not rules.lanes:
         raise UsageError(
             f"{rules.name} has no lane to require\n  do: add [when.NAME] to it, or leave out --require-lane"
@@ -55,27 +54,27 @@ def check(
     is_open = "inconclusive" in failing or bool(unread) or any(is_unchecked for _, is_unchecked in judged)
     code = 1 if "fail" in failing else 3 if is_open and fail_on is not None and not lenient else 0
     source = ", ".join(dict.fromkeys(subject.launch.source for subject in subjects))
-    let_pass = code == 0 and (fail_on is None or lenient) and bool(failing - {"pass", "skipped"})
-    let_pass = let_pass or (code == 0 and fail_on is None and any(result.status in _COUNTED for result in results))
-    verdict = _verdict(results, shown_name(source), code, unread, let_pass=let_pass)
+    counted = failing if fail_on is not None else {result.status for result in results}
+    verdict = _verdict(results, shown_name(source), code, unread, let_pass=not counted.isdisjoint(_COUNTED))
     properties = _properties([subject.launch for subject in subjects])
     return Checked(source, rules.name, tuple(results), verdict, code, properties)
 
 
-def _refuse_label(name: str, value: str, rules: RuleFile) -> None:
-    """Refuse a label that no lane asks for, and a value that differs from a wanted one only in its case: it would skip rules silently.
+def _refuse_labels(labels: Mapping[str, str], rules: RuleFile) -> None:
+    """Refuse a label that would skip rules silently: one that no lane asks for where lanes ask for others, or in another case.
 
     Raises:
         UsageError: it is one.
     """
     known = sorted({label for lane in rules.lanes.values() for label in lane.labels})
-    if name not in known:
-        what = f"no lane of {rules.name} asks for the label '{name}'"
-        raise UsageError(f"{what}\n  do: {suggestion(name, known) if known else 'leave it out'}")
-    wanted = [lane.labels[name] for lane in rules.lanes.values() if name in lane.labels]
-    near = [each for each in wanted if value not in wanted and each.casefold() == value.casefold()]
-    if near:
-        raise UsageError(f"no lane of {rules.name} asks for {name}={value}\n  do: did you mean {name}={near[0]}?")
+    for name, value in labels.items():
+        if known and name not in known:
+            what = f"no lane of {rules.name} asks for the label '{name}'"
+            raise UsageError(f"{what}\n  do: {suggestion(name, known)}")
+        wanted = [lane.labels[name] for lane in rules.lanes.values() if name in lane.labels]
+        near = [each for each in wanted if value not in wanted and each.casefold() == value.casefold()]
+        if near:
+            raise UsageError(f"no lane of {rules.name} asks for {name}={value}\n  do: did you mean {name}={near[0]}?")
 
 
 def _judge_launch(subject: Subject, rules: RuleFile, *, require_lane: bool) -> tuple[list[Result], bool]:

@@ -31,15 +31,7 @@ def check_report(checked: Checked) -> Report:
     style: Style = "good" if checked.exit_code == 0 else "bad" if checked.exit_code == 1 else "warning"
     sections: list[Section] = [Text((checked.verdict,), style)]
     told = (*checked.of("fail"), *checked.of("inconclusive"))
-    causes: dict[str, Result] = {}
-    remedies: set[str] = set()
-    for result in told:
-        first = causes.setdefault(result.cause, result)
-        is_told = result.cause and first is not result
-        shown = replace(result, cause=f"the same as of {first.rule.id}") if is_told else result
-        shown = replace(shown, remedy="") if result.remedy in remedies else shown
-        remedies.add(result.remedy)
-        sections.append(Text(("", *failure_lines(shown)), hang=13))
+    sections.extend(Text(("", *failure_lines(shown)), hang=13) for shown in _without_repeats(told))
     warned = [result for result in checked.of("pass") if result.reason]
     if warned:
         sections.append(
@@ -48,6 +40,18 @@ def check_report(checked: Checked) -> Report:
     sections.append(_table(checked))
     records = Records("check", _RECORDS, [_row(result) for result in checked.results])
     return Report("check", tuple(sections), check_data(checked), records, checked)
+
+
+def _without_repeats(results: Sequence[Result]) -> Iterator[Result]:
+    """Yield results; a cause that was told is referred to, and what to do is told once."""
+    causes: dict[str, str] = {}
+    remedies: set[str] = set()
+    for result in results:
+        is_told = bool(result.cause) and result.cause in causes
+        cause = f"the same as of {causes[result.cause]}" if is_told else result.cause
+        causes.setdefault(result.cause, result.rule.id)
+        yield replace(result, cause=cause, remedy="" if result.remedy in remedies else result.remedy)
+        remedies.add(result.remedy)
 
 
 def failure_lines(result: Result) -> Iterator[str]:
@@ -153,4 +157,4 @@ def _row(result: Result) -> dict[str, str | int | float | bool | None]:
 
 def rule_lines(results: Sequence[Result]) -> list[str]:
     """Return the text of all broken rules, as assertions print it."""
-    return [line for result in results for line in ("", *failure_lines(result))]
+    return [line for result in _without_repeats(results) for line in ("", *failure_lines(result))]
