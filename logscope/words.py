@@ -293,6 +293,6 @@ def _follows(earlier: Rank, later: Rank, all_ranks: Sequence[Rank]) -> bool:
 def clip(text: str, limit: int = _LONGEST_REASON) -> str:
     """Shorten a text to one line of bounded length."""
     line = " ".join(text.split())
-    short = textwrap.shorten(line, limit, placeholder=" ...")
+    short = textwrap.shorten(line, limit, placeholder=" ...", break_on_hyphens=False)
     is_word_cut = len(line) > limit and len(short) < limit // 2  # a long word, a path, is next: cut inside of it
     return f"{line[: limit - 4]} ..." if is_word_cut else short

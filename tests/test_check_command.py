@@ -114,6 +114,7 @@ CODES = {
         ("car.log", "--rules", "warning.toml"),
         ("car.log", "--rules", "rules.toml", "--fail-on", "never"),
         ("baseline.log", "--rules", "optional.toml"),
+        ("baseline.log", "--rules", "rules.toml", "--label", "gpu=H200"),
         ("cut.log", "--rules", "rules.toml", "--inconclusive", "pass"),
         ("baseline.log", "--rules", "lanes.toml", "--require-lane", "--label", "gpu=H200"),
         ("late.log", "--rules", "rules.toml", "--inconclusive", "pass"),
@@ -132,6 +133,10 @@ CODES = {
     2: [
         ("baseline.log",),
         ("baseline.log", "--rules", "bad.toml"),
+        ("baseline.log", "--rules", "against.toml"),
+        ("baseline.log", "--ready-within", "12", "m"),
+        ("baseline.log", "--rules", "lanes.toml", "--label", "gup=H200"),
+        ("baseline.log", "--rules", "lanes.toml", "--label", "gpu=h200"),
         ("baseline.log", "--rules", "missing.toml"),
         ("baseline.log", "--ready-within", "12 GiB"),
         ("baseline.log", "--min-kv-tokens", "many"),
@@ -150,7 +155,6 @@ CODES = {
         ("empty.log", "--rules", "rules.toml"),
         ("missing.log", "--rules", "rules.toml"),
         ("damaged.log.gz", "--rules", "rules.toml"),
-        ("baseline.log", "--rules", "against.toml"),
         ("baseline.log", "--rules", "against.toml", "--baseline", "other.log"),
         ("cut.log", "--no-oom"),
         ("cut.log", "--rules", "optional.toml"),
@@ -178,6 +182,35 @@ def test_refused_rules_file_is_told_with_all_its_problems(job: Path) -> None:
     assert "bad.toml:6: 'redy' is no event\n" in done.stderr
     assert "bad.toml:11: there is no event 'kv_cache.alocated'\n  do: did you mean 'kv_cache.allocated'?" in done.stderr
     assert "2 problems in the rules file" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--rules", "lanes.toml", "--label", "gup=H200"), "no lane of lanes.toml asks for the label 'gup' do: did you mean 'gpu'?"),
+        (("--rules", "lanes.toml", "--label", "gpu=h200"), "no lane of lanes.toml asks for gpu=h200 do: did you mean gpu=H200?"),
+        (("--rules", "against.toml"), "against.toml:2: the baseline that it names: no such file: base.json do:"),
+        (("--ready-within", "12", "m"), "m is a unit, and no log do: write the amount in quotes, or as one word: 12m"),
+    ],
+)  # fmt: skip
+def test_refusals_say_what_to_do(words: tuple[str, ...], said: str, job: Path) -> None:
+    done = logscope("check", "baseline.log", *words, cwd=job)
+    assert said in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        (("car.log", "--no-oom", "--fail-on", "never"), "car.log: reported only: of 1 rule 1 broken (not counted)."),
+        (("cut.log", "--no-oom", "--inconclusive", "pass"), "cut.log: nothing judged: of 1 rule 1 not judged (not counted)."),
+        (("car.log", "--rules", "warning.toml"), "car.log: passed: of 2 rules 1 broken (not counted), 1 not judged (not counted)."),
+        (("baseline.log", "--no-oom", "--fail-on", "never"), "baseline.log: passed: of 1 rule 1 holds."),
+    ],
+)  # fmt: skip
+def test_what_is_not_counted_is_said(words: tuple[str, ...], verdict: str, job: Path) -> None:
+    done = logscope("check", *words, "-f", "json", cwd=job)
+    assert 0 == done.returncode
+    assert json.loads(done.stdout)["verdict"].startswith(verdict)
 
 
 def test_log_from_standard_input(job: Path) -> None:
@@ -210,7 +243,7 @@ def test_labels_and_lanes(job: Path) -> None:
     assert 1 == logscope(*words, "--label", "gpu=H200", cwd=job).returncode
     done = logscope(*words, "--label", "gpu=A100", cwd=job)
     assert 0 == done.returncode
-    assert "small.log: passed: of 2 rules 1 hold, 1 skipped.\n" in done.stdout
+    assert "small.log: passed: of 2 rules 1 holds, 1 skipped.\n" in done.stdout
     assert "h200 wants --label gpu=H200" in " ".join(done.stdout.split())
 
 
@@ -219,7 +252,7 @@ def test_labels_and_lanes(job: Path) -> None:
     [
         (
             ("small.log", "--rules", "lanes.toml", "--require-lane"),
-            "small.log: could not be judged: of 2 rules 1 hold, 1 not judged. kv-floor: no lane fits: h200 wants --label gpu=H200.",
+            "small.log: could not be judged: of 2 rules 1 holds, 1 not judged. kv-floor: no lane fits: h200 wants --label gpu=H200.",
         ),
         (
             ("small.log", "--rules", "only-lanes.toml"),
@@ -227,7 +260,7 @@ def test_labels_and_lanes(job: Path) -> None:
         ),
         (
             ("baseline.log", "empty.log", "--no-oom"),
-            "baseline.log: could not be judged: of 1 rules 1 hold. No SGLang launch in empty.log: it is empty.",
+            "baseline.log: could not be judged: of 1 rule 1 holds. No SGLang launch in empty.log: it is empty.",
         ),
         (
             ("cut.log", "--rules", "optional.toml"),
@@ -280,7 +313,7 @@ def test_text_of_a_broken_rule_over_ranks(job: Path) -> None:
     line = next(n for n, each in enumerate(text.splitlines(), 1) if "149269" in each)
     assert done.stdout.startswith(
         f"""\
-run.log: failed: of 2 rules 1 hold, 1 broken. kv-floor: expected
+run.log: failed: of 2 rules 1 holds, 1 broken. kv-floor: expected
 kv_cache.allocated tokens: min >= 150k tokens, found min TP7 149,269 tokens.
 
 rules.toml:9: error: kv-floor broken
@@ -289,7 +322,7 @@ rules.toml:9: error: kv-floor broken
   found:     min TP7 149,269 tokens
   values:    TP0..TP6 159,269 tokens; TP7 149,269 tokens
   evidence:  run.log:{line}
-  to accept: edit rules.toml:9
+  to accept: edit rules.toml:12
 
 """
     )
@@ -309,6 +342,8 @@ rules.toml:4: error: ready broken
              mem_fraction_static 0.55 the budget is -20.61 GiB per rank;
              mem_fraction_static 0.88 -> 0.55 takes 31.03 GiB from the KV budget
              of every rank (10.42 -> -20.61 GiB)
+  to do:     Raise --mem-fraction-static to 0.81, which leaves 3.83 GiB per rank
+             for the KV cache; 0.770 is the least that starts.
 
 command line: error: no-oom broken
 """
@@ -376,12 +411,22 @@ def test_learned_rules_are_read_pass_and_have_no_tests(job: Path) -> None:
     assert 1 == logscope("check", "car.log", "--rules", "learned.toml", cwd=job).returncode
     tested = logscope("rules", "test", "learned.toml", cwd=job)
     assert 0 == tested.returncode
-    assert tested.stdout.startswith("learned.toml: 0 of 0 tests are good; ")
+    assert tested.stdout.startswith("learned.toml: no test was run: none of its ")
 
 
 @pytest.mark.parametrize(("log", "code"), [("car.log", 2), ("other.log", 3), ("cut.log", 2)])
 def test_nothing_is_learned_from_a_launch_that_did_not_work(log: str, code: int, job: Path) -> None:
     assert code == logscope("rules", "learn", "baseline.log" if code == 2 else log, log, cwd=job).returncode
+
+
+def test_learning_from_a_server_that_died_later_says_so(job: Path) -> None:
+    died = "[2026-02-27 10:00:00] Subprocess scheduler_0 (pid=31150) crashed with exit code -9. Triggering SIGQUIT for cleanup..."
+    text = (job / "baseline.log").read_text()
+    (job / "died.log").write_text(f"{text}{died}\n")
+    done = logscope("rules", "learn", "died.log", cwd=job)
+    line = len(text.splitlines()) + 1
+    assert 0 == done.returncode
+    assert f"died.log:{line}: it became ready, and failed later; take a launch that did not if you can" in done.stderr
 
 
 def test_tests_of_rules_are_run(job: Path) -> None:

@@ -34,6 +34,7 @@ BANNER = at("10:00:30", "TP0", "Scheduler hit an exception: Traceback (most rece
 READY = at("10:05:00", "", "The server is fired up and ready to roll!")
 TOKENS = 'select = { event = "kv_cache.allocated", field = "tokens" }'
 INIT = 'select = { event = "init_torch_distributed.end", field = "mem_usage" }'
+MODEL = 'select = { event = "load_weights.end", field = "model_type" }'
 WEIGHTS = 'select = { phase = "load_weights", field = "used" }'
 
 
@@ -255,6 +256,213 @@ def test_nothing_is_counted_in_a_launch_that_is_whole(judge: Judge) -> None:
     body = 'select = { event = "memory_pool.end" }\nexpect = { count = "== 0" }'
     assert "pass" == judge(body, pools(1)).status
     assert "inconclusive" == judge(body, log(*init_lines(), BANNER, NO_MEMORY)).status
+
+
+# -- an absence is told only where the failure is known ---------------------------------------------------------------------------
+
+NO_OOM = 'expect = { absent = ["oom_*", "not_enough_memory"] }'
+OUT = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "
+    "GPU 0 has a total capacity of 79.11 GiB of which 1.00 GiB is free."
+)
+FRAME = '  File "/sgl/model_runner.py", line 511, in init_memory_pool'
+REWORDED = "RuntimeError: Not enough GPU memory. Please try to increase --mem-fraction-static."
+KILLED = at(
+    "10:00:40", "", "Subprocess scheduler_0 (pid=31150) crashed with exit code -9. Triggering SIGQUIT for cleanup..."
+)
+UNKNOWN = "the launch failed, and its log does not tell for what reason"
+
+
+def began(*lines: str) -> str:
+    """Return a launch that got to its pool, and went on so."""
+    return log(printed_args(tp_size=1, mem_fraction_static=0.55), *init_lines(), *load_lines(), *lines)
+
+
+@pytest.mark.parametrize(
+    ("lines", "status", "why"),
+    [
+        ((BANNER, FRAME), "inconclusive", f"{UNKNOWN} (cause_not_in_log)"),
+        ((BANNER, FRAME, REWORDED), "inconclusive", f"{UNKNOWN} (python_exception)"),
+        ((BANNER, FRAME, NO_MEMORY + " and more"), "inconclusive", f"{UNKNOWN} (python_exception)"),
+        ((KILLED,), "inconclusive", f"{UNKNOWN} (cause_not_in_log)"),
+        ((READY, KILLED), "inconclusive", f"{UNKNOWN} (cause_not_in_log)"),
+        ((BANNER, FRAME, NO_MEMORY), "fail", ""),
+        ((BANNER, FRAME, NO_MEMORY, READY), "fail", ""),
+        ((BANNER, FRAME, "KeyError: 'x'", READY), "inconclusive", f"{UNKNOWN} (python_exception)"),
+        ((READY,), "pass", ""),
+        ((BANNER, FRAME, "OSError: [Errno 98] Address already in use"), "pass", ""),
+    ],
+)
+def test_absence_of_a_cause(judge: Judge, lines: Sequence[str], status: str, why: str) -> None:
+    result = judge(NO_OOM, began(*lines))
+    assert (status, why) == (result.status, result.reason)
+
+
+def test_lack_of_memory_in_a_phase_that_is_not_shown_is_one(judge: Judge) -> None:
+    text = log(BANNER, FRAME, OUT)
+    assert "fail" == judge(NO_OOM, text).status
+    assert "inconclusive" == judge('expect = { absent = ["oom_runtime"] }', text).status
+
+
+def test_what_follows_the_line_that_a_rule_ends_with_does_not_count(judge: Judge) -> None:
+    body = 'expect = { absent = ["oom_*", "not_enough_memory"], until = "ready" }'
+    assert "pass" == judge(body, began(READY, KILLED)).status
+    assert "fail" == judge(body, began(BANNER, FRAME, NO_MEMORY, READY)).status
+    assert "pass" == judge(body.replace('"ready"', '"load_weights.end"'), began(BANNER, FRAME)).status
+
+
+def test_absence_of_what_is_no_failure_is_told_of_every_launch_that_is_over(judge: Judge) -> None:
+    body = 'expect = { absent = ["kv_cache.allocated"] }'
+    assert "pass" == judge(body, began(BANNER, FRAME)).status
+    assert "inconclusive" == judge('expect = { absent = ["failure.nccl_error"] }', began(BANNER, FRAME)).status
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "lines", "status"),
+    [
+        ("ended", "", (READY,), "pass"),
+        ("ended", "", (READY, KILLED), "fail"),
+        ("ended", "", (BANNER, FRAME, NO_MEMORY), "inconclusive"),
+        ("ended", "", (), "inconclusive"),
+        ("cause", "", (), "inconclusive"),
+        ("cause", "", (READY,), "pass"),
+        ("cause", "", (KILLED,), "fail"),
+        ("outcome", "ready", (), "inconclusive"),
+        ("outcome", "failed", (), "inconclusive"),
+        ("outcome", "running", (), "pass"),
+        ("outcome", "ready", (KILLED,), "fail"),
+    ],
+)
+def test_how_a_launch_went_is_judged_once_the_log_shows_it(
+    judge: Judge, name: str, wanted: str, lines: Sequence[str], status: str
+) -> None:
+    body = f'select = {{ launch = "{name}" }}\nexpect = {{ equals = "{wanted}" }}'
+    result = judge(body, began(*lines))
+    assert status == result.status
+    assert (status != "inconclusive") is (not result.reason)
+
+
+def test_server_that_died_after_it_was_ready_is_told_beside_a_pass(judge: Judge) -> None:
+    result = judge('expect = { reach = "ready" }', began(READY, KILLED))
+    assert "pass" == result.status
+    assert re.fullmatch(r"it became ready, and failed later \(.*run\.log:\d+\)", result.reason)
+    assert "" == judge('expect = { reach = "ready" }', began(READY)).reason
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (log(*load_lines(), READY), "the log does not tell when: the log does not show its start"),
+        (began(READY.replace("10:05", "09:05")), "the log does not tell when: its clock runs backwards"),
+    ],
+)
+def test_why_a_time_is_not_told(judge: Judge, text: str, why: str) -> None:
+    result = judge('expect = { reach = "ready", within = "5 min" }', text)
+    assert ("inconclusive", why) == (result.status, result.reason)
+
+
+def test_failure_without_its_start_may_have_been_ready(judge: Judge) -> None:
+    result = judge('expect = { reach = "ready" }', log(BANNER, "KeyError: 'x'"))
+    late = "the log begins too late to tell whether it was reached before the failure"
+    assert ("inconclusive", late) == (result.status, result.reason)
+
+
+def test_times_are_written_in_the_unit_of_the_limit(judge: Judge) -> None:
+    """3 min 03 s would hide that 183.5 s is more than 183.42 s."""
+    text = log(*load_lines(), READY).replace("elapsed=13.50", "elapsed=183.50")
+    body = 'select = { phase = "load_weights", field = "duration" }\nexpect = { max = "<= 183.42 s" }'
+    result = judge(body, text)
+    assert ("fail", "max TP0 183.5 s") == (result.status, result.found)
+    assert judge(body.replace("183.42 s", "2 min"), text).found.startswith("max TP0 3 min 0")
+
+
+def test_ranks_are_not_caused_by_a_lack_of_memory(judge: Judge) -> None:
+    text = began(BANNER, FRAME, NO_MEMORY)
+    result = judge('select = { launch = "ranks" }\nexpect = { each = "== 8" }', text)
+    assert ("fail", "") == (result.status, result.cause)
+
+
+def test_end_of_a_server_is_not_caused_by_its_arguments(judge: Judge) -> None:
+    stopped = at("10:06:00", "", "Received sigterm, shutting down")
+    body = 'select = { launch = "ended" }\nexpect = { equals = "" }'
+    result = judge(body, began(READY, KILLED, stopped), began(READY).replace("0.55", "0.88"))
+    assert "fail" == result.status
+    assert "0.88" not in result.cause
+
+
+def test_what_to_do_is_told(judge: Judge) -> None:
+    broken = judge('expect = { reach = "ready" }', began(BANNER, FRAME, NO_MEMORY))
+    assert broken.remedy.startswith("Raise --mem-fraction-static to ")
+    cut = judge('expect = { reach = "ready" }', began())
+    assert ("inconclusive", True) == (cut.status, cut.remedy.startswith("Give the whole log, "))
+    alone = judge('expect = { unchanged = ["args"] }', began(READY))
+    assert ("inconclusive", "Give a launch that worked: --baseline LOG.") == (alone.status, alone.remedy)
+    assert "" == judge('expect = { reach = "ready" }', began(READY)).remedy
+
+
+def test_pool_that_a_cap_sets_is_said_to_be(judge: Judge, packs: Packs, read_text: ReadText) -> None:
+    capped = log_text(Made(max_total_tokens=20_000))
+    bound_by = Subject(read_text(capped)[-1], packs).explanation.sizing.bound_by
+    assert "max_total_tokens" == bound_by
+    body = 'expect = { identity = "kv_budget" }'
+    assert "; max_total_tokens=20000 caps the pool below what that grants" in judge(body, capped).found
+    assert "caps" not in judge(body, log_text(Made())).found
+
+
+def test_cause_ends_with_a_whole_word(judge: Judge) -> None:
+    said = "RuntimeError: " + "x" * 60 + " word" * 40 + " --mem-fraction-static" * 9
+    cause = judge('expect = { reach = "ready" }', began(BANNER, FRAME, said)).cause
+    assert re.search(r" (word|--mem-fraction-static|\.\.\.)( \.\.\.)?$", cause), cause
+
+
+# -- a rank that says nothing -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "why"),
+    [
+        ('expect = { sequence = ["load_weights.begin", "load_weights.end"] }', "fail", "TP1: no line of theirs"),
+        ('expect = { unchanged = ["load_weights"] }', "fail", "TP1: no line in this log"),
+        ('expect = { unchanged = ["args"] }', "pass", "nothing changed"),
+        (f'{WEIGHTS}\nexpect = {{ each = "== baseline" }}', "inconclusive", "TP1: no line in this log"),
+        (f'{WEIGHTS}\nexpect = {{ max = "<= 90 GiB" }}', "inconclusive", "TP1: no line in this log"),
+        (f'{WEIGHTS}\nexpect = {{ max = "<= 1 GiB" }}', "fail", "max TP0, TP2 72.33 GiB"),
+        (f'{WEIGHTS}\nexpect = {{ any = "<= 90 GiB" }}', "pass", "TP0, TP2 72.33 GiB"),
+        (f'{MODEL}\nexpect = {{ equals = "LlamaForCausalLM" }}', "inconclusive", "TP1: no line in this log"),
+    ],
+)  # fmt: skip
+def test_rank_without_a_line_is_named(judge: Judge, body: str, status: str, why: str) -> None:
+    whole = log(printed_args(tp_size=3), *(line for n in range(3) for line in load_lines(tag=f"TP{n}")), READY)
+    without = "".join(line for line in whole.splitlines(keepends=True) if " TP1]" not in line)
+    result = judge(body, without, whole)
+    assert status == result.status, result
+    assert why == (result.reason or result.found)
+    assert "pass" == judge(body, whole, whole).status or status == "fail"
+
+
+def test_rank_that_only_the_baseline_has_is_named(judge: Judge) -> None:
+    """Without arguments only the baseline tells that there is another one."""
+    body = f'{INIT}\nexpect = {{ each = "<= baseline" }}'
+    result = judge(body, ranks("0.64", "0.64"), ranks("0.64", "0.64", "0.64"))
+    assert ("inconclusive", "no such value of TP2, which the baseline has") == (result.status, result.reason)
+    changed = judge('expect = { unchanged = ["steps"] }', ranks("0.64", "0.64"), ranks("0.64", "0.64", "0.64"))
+    assert "fail" == changed.status
+
+
+def test_least_tokens_of_a_rank_are_those_of_the_launch(judge: Judge) -> None:
+    pool = "KV Cache is allocated. #tokens: {}, KV size: 10.42 GB"
+    stated = (
+        "max_total_num_tokens=200000, chunked_prefill_size=8192, max_prefill_tokens=16384, "
+        "max_running_requests=64, context_len=262144, available_gpu_mem=9.82 GB"
+    )
+    pools_of = (at("10:00:20", f"TP{n}", pool.format(200_000)) for n in range(2))
+    text = log(printed_args(tp_size=2), *pools_of, at("10:00:30", "TP0", stated), READY)
+    body = 'select = { launch = "tokens" }\nexpect = { min = ">= 1k tokens" }'
+    assert "pass" == judge(body, text).status
+    result = judge(
+        body, text.replace("TP1] KV Cache is allocated. #tokens: 200000", "TP1] KV Cache is allocated. #tokens: 100")
+    )
+    assert ("fail", "min TP1 100 tokens") == (result.status, result.found)
 
 
 # -- equality --------------------------------------------------------------------------------------------------------------------

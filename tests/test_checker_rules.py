@@ -151,6 +151,14 @@ REFUSED = {
     "unknown level": ("expect = { reach = 'ready' }\nlevel = 'fatal'", 7, "fatal"),
     "unknown lane": ("expect = { reach = 'ready' }\nwhen = 'h200'", 7, "no [when.h200]"),
     "flag that is a text": ("expect = { reach = 'ready' }\noptional = 'yes'", 7, "not true or false"),
+    "count of one value": ("select = { launch = 'ranks' }\nexpect = { count = '== 8' }", 7, "ranks is one value"),
+    "count of one argument": ("select = { arg = 'tp_size' }\nexpect = { count = '<= 1' }", 7, "tp_size is one value"),
+    "nothing at all": ("expect = { absent = ['*'] }", 6, "'*' is every event: some are always there"),
+    "anything at all": ("expect = { present = ['*'] }", 6, "'*' is every event: one is always there"),
+    "absent until it is there": ("expect = { absent = ['ready'], until = 'ready' }", 6, "whenever 'ready' is reached"),
+    "absent with a star until it is there": (
+        "expect = { absent = ['load_weights.*'], until = 'load_weights.end' }", 6, "whenever 'load_weights.end' is reached"
+    ),
     "no test that fails": (f"expect = {{ reach = 'ready' }}\n{TESTED.replace('fail', 'pass')}", 3, "no test of this rule fails"),
     "test without lines": ("expect = { reach = 'ready' }\n[[rule.test]]\nexpect = 'fail'", 7, "no 'given'"),
     "test without expectation": (f"expect = {{ reach = 'ready' }}\n{TESTED}[[rule.test]]\ngiven = ['x']", 10, "no 'expect'"),
@@ -211,6 +219,26 @@ def test_argument_of_a_pattern_file_of_a_user_is_known(tmp_path: Path, packs: Pa
 def test_arguments_that_launches_print_are_known(case: str, packs: Packs) -> None:
     for launch in read_launches([str(FIXTURES / case / "launch.log")], Reading(packs)):
         assert set() == {name for name in launch.args.values if not name.startswith("_")} - packs.arguments
+
+
+@pytest.mark.parametrize(
+    ("body", "do"),
+    [
+        ("select = { event = 'kv_cache.allocated', field = 'size' }\nexpect = { min = '>= 1 GiB' }", "kv_size"),
+        (f"{VALUES}\nexpect = {{ min = '>= 1274152' }}", 'write  min = ">= 1274152 tokens"'),
+        (f"{VALUES}\nexpect = {{ min = '>= 9.5 GiB' }}", "write it in tokens"),
+        (f"{GIBS}\nexpect = {{ max = '<= 2' }}", 'write  max = "<= 2 GiB"'),
+        ("select = { launch = 'ranks' }\nexpect = { count = '== 8' }", 'write  each = "== 8"'),
+    ],
+)
+def test_refusals_tell_what_to_write(body: str, do: str, packs: Packs) -> None:
+    assert do in "\n".join(problems_of(rule(body), packs))
+
+
+@pytest.mark.parametrize("name", ["graphs*", "K*", "*", "graphs: *", "draft graphs*"])
+def test_names_of_the_ledger_may_have_stars(name: str, packs: Packs) -> None:
+    found = read_rules(rule(f"select = {{ ledger = '{name}' }}\nexpect = {{ max = '<= 20 GiB' }}"), "rules.toml", packs)
+    assert name == found.rules[0].select.name  # type: ignore[union-attr]
 
 
 def test_near_words_are_suggested(packs: Packs) -> None:

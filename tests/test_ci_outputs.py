@@ -335,6 +335,15 @@ def test_openmetrics_gives_values_by_rank_and_dimension() -> None:
     assert [({"rule": "kv-floor", "rank": "TP0"}, 0.5)] == found["logscope_rule_value"]
 
 
+def test_openmetrics_names_a_rule_alike_whatever_the_number_of_launches() -> None:
+    found = samples_of(checked(result(values=(value(1, 1),)), result(launch=2, values=(value(2, 1),))))
+    labels = [labels for labels, _ in found["logscope_rule_status"]]
+    assert [("kv-floor", "1"), ("kv-floor", "2")] == [(each["rule"], each["launch"]) for each in labels]
+    assert [("kv-floor", "1"), ("kv-floor", "2")] == [
+        (each["rule"], each["launch"]) for each, _ in found["logscope_rule_value_bytes"]
+    ]
+
+
 def test_openmetrics_rounds_to_what_is_printed() -> None:
     step = round(0.01 * GIB)
     texts = {rendered(checked(result(values=(value(10 * step + noise, step),))), "openmetrics") for noise in (-9, 0, 9)}
@@ -836,7 +845,9 @@ def test_sharing_keeps_what_explains_a_launch(folder: Path, logscope: Output) ->
         ("~bob/x/run.log", "run.log"),
         ("logs/home/bob/x.log", "logs/home/<user>/x.log"),
         (r"C:\Users\bob\x.log", "x.log"),
-        ("see https://user:<redacted>@a.example/x?y=1, then", "see <url> then"),
+        ("see https://user:<redacted>@a.example/x?y=1, then", "see <url>, then"),
+        ("x -> https://a.example/x; SGLANG_X not set -> 1", "x -> <url>; SGLANG_X not set -> 1"),
+        ("/home/bob/models/<redacted> -> b", "models/<redacted> -> b"),
         ("10.0.0.1:20000 but 127.0.0.1:30000 on 0.0.0.0", "<ip>:20000 but 127.0.0.1:30000 on 0.0.0.0"),
         ("2001:db8::1 at 10:00:05", "<ip> at 10:00:05"),
         ("at::native::add c10::Error", "at::native::add c10::Error"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from logscope.api._html import report_html
 from logscope.api.launches import AnyPath, LaunchView, Log, views_of
-from logscope.checker import Checked, Result, RuleFile, Subject, load_rules, read_baseline
+from logscope.checker import Checked, Result, RuleFile, Subject, load_rules, named_baseline, read_baseline
 from logscope.checker import check as check_rules
 from logscope.checker.baseline import last_of_each
 from logscope.frames import frame_of
@@ -99,8 +99,7 @@ def check(
 
 def _baselines(given: OneBaseline | Sequence[OneBaseline] | None, file: RuleFile, packs: Packs) -> list[Launch]:
     if given is None:
-        beside = [] if file.baseline is None else [Path(file.name).parent / file.baseline]
-        return [launch for path in beside for launch in read_baseline(str(path), packs).launches]
+        return named_baseline(file, packs)
     several = [given] if isinstance(given, (str, os.PathLike, LaunchView)) else given
     return [launch for each in several for launch in _launches_of(each, packs)]
 

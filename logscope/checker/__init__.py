@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from logscope.checker.baseline import Baseline, last_of_each, read_baseline, write_baseline
+from logscope.checker.baseline import Baseline, last_of_each, named_baseline, read_baseline, write_baseline
 from logscope.checker.judge import judge_rule, lane_fits
 from logscope.checker.learn import learn_rules
 from logscope.checker.quick import quick_rules
@@ -15,6 +15,7 @@ from logscope.checker.subject import Subject
 from logscope.checker.types import LEVELS, Checked, Result, Rule, RuleFile, Status, Value
 from logscope.errors import UsageError
 from logscope.model import Launch, Level
+from logscope.packs.values import suggestion
 from logscope.reading import shown_name
 
 
@@ -39,8 +40,9 @@ def check(
         With exit code 0 (all hold), 1 (a rule is broken) or 3 (a rule could not be judged, or none was on one of the logs).
 
     Raises:
-        UsageError: a lane is required of rules that have none.
+        UsageError: a lane is required of rules that have none, or lanes ask for other labels than are given.
     """
+    _refuse_labels(dict(pair for subject in subjects for pair in subject.labels.items()), rules)
     if require_lane and not rules.lanes:
         raise UsageError(
             f"{rules.name} has no lane to require\n  do: add [when.NAME] to it, or leave out --require-lane"
@@ -52,10 +54,27 @@ def check(
     is_open = "inconclusive" in failing or bool(unread) or any(is_unchecked for _, is_unchecked in judged)
     code = 1 if "fail" in failing else 3 if is_open and fail_on is not None and not lenient else 0
     source = ", ".join(dict.fromkeys(subject.launch.source for subject in subjects))
+    counted = failing if fail_on is not None else {result.status for result in results}
+    verdict = _verdict(results, shown_name(source), code, unread, let_pass=not counted.isdisjoint(_COUNTED))
     properties = _properties([subject.launch for subject in subjects])
-    return Checked(
-        source, rules.name, tuple(results), _verdict(results, shown_name(source), code, unread), code, properties
-    )
+    return Checked(source, rules.name, tuple(results), verdict, code, properties)
+
+
+def _refuse_labels(labels: Mapping[str, str], rules: RuleFile) -> None:
+    """Refuse a label that would skip rules silently: one that no lane asks for where lanes ask for others, or in another case.
+
+    Raises:
+        UsageError: it is one.
+    """
+    known = sorted({label for lane in rules.lanes.values() for label in lane.labels})
+    for name, value in labels.items():
+        if known and name not in known:
+            what = f"no lane of {rules.name} asks for the label '{name}'"
+            raise UsageError(f"{what}\n  do: {suggestion(name, known)}")
+        wanted = [lane.labels[name] for lane in rules.lanes.values() if name in lane.labels]
+        near = [each for each in wanted if value not in wanted and each.casefold() == value.casefold()]
+        if near:
+            raise UsageError(f"no lane of {rules.name} asks for {name}={value}\n  do: did you mean {name}={near[0]}?")
 
 
 def _judge_launch(subject: Subject, rules: RuleFile, *, require_lane: bool) -> tuple[list[Result], bool]:
@@ -73,6 +92,7 @@ def _without_lane(result: Result) -> Result:
     return replace(result, status="inconclusive", reason=f"no lane fits: {result.reason}")
 
 
+_COUNTED = ("fail", "inconclusive")
 _WORDS: Mapping[Status, str] = {
     "pass": "hold",
     "fail": "broken",
@@ -81,15 +101,15 @@ _WORDS: Mapping[Status, str] = {
 }
 
 
-def _verdict(results: Sequence[Result], source: str, code: int, unread: Sequence[str]) -> str:
-    """Return how many rules came to what, and the worst that did not hold."""
+def _verdict(results: Sequence[Result], source: str, code: int, unread: Sequence[str], *, let_pass: bool) -> str:
+    """Return how many rules came to what, and the worst that did not hold; ``let_pass``: flags keep some of it from counting."""
     by_level = sorted(results, key=lambda result: LEVELS[result.rule.level])
     of_status = {status: [result for result in by_level if result.status == status] for status in _WORDS}
-    counts = ", ".join(f"{len(of_status[status])} {word}" for status, word in _WORDS.items() if of_status[status])
-    word = {0: "passed", 1: "failed", 3: "could not be judged"}[code]
+    counts = ", ".join(_count(len(of_status[status]), status, code) for status in _WORDS if of_status[status])
+    word = {0: "reported only" if let_pass else "passed", 1: "failed", 3: "could not be judged"}[code]
     if code == 0 and not of_status["pass"] and not of_status["fail"]:
         word = "nothing judged"
-    text = f"{source}: {word}: of {len(results)} rules {counts}."
+    text = f"{source}: {word}: of {len(results)} rule{'s' if len(results) != 1 else ''} {counts}."
     if of_status["fail"]:
         first = of_status["fail"][0]
         cause = f" Likely cause: {first.cause}." if first.cause else ""
@@ -100,6 +120,12 @@ def _verdict(results: Sequence[Result], source: str, code: int, unread: Sequence
         first = (of_status["inconclusive"] or of_status["skipped"])[0]
         return f"{text} {first.rule.id}: {first.reason}."
     return text
+
+
+def _count(count: int, status: Status, code: int) -> str:
+    """Write how many rules came to something; what fails no check is said to."""
+    word = f"{_WORDS[status]}s" if status == "pass" and count == 1 else _WORDS[status]
+    return f"{count} {word}{' (not counted)' if code == 0 and status in _COUNTED else ''}"
 
 
 def _properties(launches: Sequence[Launch]) -> dict[str, str]:
@@ -136,6 +162,7 @@ __all__ = [
     "last_of_each",
     "learn_rules",
     "load_rules",
+    "named_baseline",
     "quick_rules",
     "read_baseline",
     "read_rules",

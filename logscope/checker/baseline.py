@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from logscope.errors import UsageError
+from logscope.checker.types import RuleFile
+from logscope.errors import LogscopeError, RulesError, UsageError
 from logscope.events import Recogniser
 from logscope.launch import NodeLog, build_launches, split_streams
 from logscope.lines import redact
@@ -56,6 +57,23 @@ def read_baseline(path: str, packs: Packs) -> Baseline:
         launches.extend(found)
     provenance = stored["provenance"]
     return Baseline(tuple(launches), provenance if isinstance(provenance, dict) else {})
+
+
+def named_baseline(file: RuleFile, packs: Packs) -> list[Launch]:
+    """Return the launches of the baseline that a rules file names, which is found beside it; none where it names none.
+
+    Raises:
+        RulesError: it cannot be used.
+    """
+    if file.baseline is None:
+        return []
+    path = str(Path(file.name).parent / file.baseline)
+    try:
+        return list(read_baseline(path, packs).launches)
+    except LogscopeError as error:
+        what, _, do = str(error).partition("\n")
+        do = do or f"  do: logscope baseline write GOOD.log -o {path}, or give --baseline FILE"
+        raise RulesError([f"{file.baseline_at}: the baseline that it names: {what}\n{do}"]) from error
 
 
 def stored_file(source: str) -> str | None:

@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from logscope.checker.amounts import holds, limit_of
 from logscope.checker.reduce import PER_VALUE, middle, places_of, reduced, same_values
 from logscope.checker.select import select_values
+from logscope.checker.silent import unseen_ranks
 from logscope.checker.subject import Subject
 from logscope.checker.types import Bound, Judgement, Quantifier, Rule, Status, Value
 from logscope.checker.vocabulary import COUNTS
-from logscope.checker.wording import number_text, range_text, values_text
+from logscope.checker.wording import number_text, range_text, seconds_text, values_text
 from logscope.explainer import Question, explain_launch
 from logscope.model import Launch
+from logscope.rank import parse_rank
 from logscope.units import Quantity
+from logscope.words import rank_runs
 
 UNFINISHED = ("cut", "running")
+_NOT_OVER = "the log does not show the launch become ready or fail"
 _Baselines = Sequence[Sequence[Value]]
 
 
@@ -57,7 +61,7 @@ def judge_bounds(rule: Rule, subject: Subject) -> Judgement:
             limits[key] = f"{bound.text} = {_limit_text(asked[key], own_unit, len(base))}"
             reasons.extend(_within_spread(key, bound, asked[key], own_unit))
         broken.extend(_broken(key, bound, asked[key], own_unit))
-    undecided = "" if broken else _why_undecided(rule, subject.launch, values)
+    undecided = "" if broken else _why_undecided(rule, subject, values) or _why_fewer(rule, values, base)
     status: Status = "fail" if broken else "inconclusive" if undecided else "pass"
     found = "; ".join(text for text, _ in broken) or (values_text(values) if values else "none")
     evidence = places_of([value for _, culprits in broken for value in culprits] or values)
@@ -73,6 +77,15 @@ def _why_unmatched(asked: Mapping[Quantifier, Sequence[_Asked]], values: Sequenc
             missing = dict.fromkeys(value.rank or "the launch" for value in values if id(value) not in told)
             return f"the baseline has no such value of {', '.join(missing)}"
     return ""
+
+
+def _why_fewer(rule: Rule, values: Sequence[Value], base: _Baselines) -> str:
+    """Return which ranks have a value in a baseline and none here, where each is compared with itself; empty if there are none."""
+    if not any(key == "each" and bound.from_baseline for key, bound in rule.expect.bounds.items()):
+        return ""
+    own = {value.rank for value in values}
+    missing = sorted({parse_rank(value.rank) for each in base for value in each if value.rank not in own})
+    return f"no such value of {', '.join(rank_runs(missing, missing))}, which the baseline has" if missing else ""
 
 
 def _why_open(rule: Rule, subject: Subject, values: Sequence[Value], base: _Baselines | None) -> str:
@@ -112,14 +125,30 @@ def _may_change(bound: Bound, count: float) -> bool:
     return not is_settled
 
 
-def _why_undecided(rule: Rule, launch: Launch, values: Sequence[Value]) -> str:
-    """Return why bounds that hold so far may not hold: the log ends before some ranks say theirs. Empty if they do."""
+def _why_undecided(rule: Rule, subject: Subject, values: Sequence[Value]) -> str:
+    """Return why bounds that hold so far may not hold: some ranks do not say theirs. Empty if they do."""
+    launch = subject.launch
     if launch.outcome.kind == "failed" and not values:
         return why_nothing(launch)
-    if launch.outcome.kind not in UNFINISHED or not _is_of_every_rank(rule, launch):
+    if launch.outcome.kind not in UNFINISHED:
+        return _why_unseen(rule, subject, values)
+    if not _is_of_every_rank(rule, launch):
         return ""
     silent = len(launch.ranks) - len({value.rank for value in values})
     return f"the log ends before {silent} of {len(launch.ranks)} ranks say it" if silent > 0 else ""
+
+
+def _why_unseen(rule: Rule, subject: Subject, values: Sequence[Value]) -> str:
+    """Return which ranks the arguments ask for and no line shows, where each rank is to have a value; empty if there are none."""
+    select = rule.select
+    settled = set(rule.expect.bounds) and set(rule.expect.bounds) <= {"any", "count"}
+    if select is None or select.rank is not None or settled or not any(value.rank for value in values):
+        return ""
+    pattern = next((each for each in subject.packs.patterns if each.id == select.name), None)
+    if select.source == "event" and (pattern is None or pattern.said_by != "every rank"):
+        return ""
+    unseen = unseen_ranks(subject.launch)
+    return f"{', '.join(rank_runs(unseen, [*subject.launch.ranks, *unseen]))}: no line in this log" if unseen else ""
 
 
 def _is_of_every_rank(rule: Rule, launch: Launch) -> bool:
@@ -158,15 +187,17 @@ def _broken(
     wrong = [each for each in asked if not holds(bound, each.number, each.limit)]
     if not wrong or (quantifier == "any" and len(wrong) < len(asked)):
         return
+    in_seconds = unit == "s" and not bound.from_baseline and not bound.text.rstrip().endswith(("min", "m", "h"))
     culprits = tuple(value for each in wrong for value in each.values)
     if quantifier in PER_VALUE:
-        yield values_text(culprits), culprits
+        yield values_text(culprits, in_seconds=in_seconds), culprits
         return
     who = f" ({values_text(culprits)})" if quantifier == "spread" else ""
     if quantifier in ("min", "max") and any(value.rank for value in culprits):
-        yield f"{quantifier} {values_text(culprits)}", culprits
+        yield f"{quantifier} {values_text(culprits, in_seconds=in_seconds)}", culprits
     else:
-        yield f"{quantifier} {number_text(wrong[0].number.value, unit)}{who}", culprits
+        number = wrong[0].number.value
+        yield f"{quantifier} {seconds_text(number) if in_seconds else number_text(number, unit)}{who}", culprits
 
 
 def _limit_text(asked: Sequence[_Asked], unit: str, baselines: int) -> str:
@@ -188,14 +219,28 @@ def judge_equals(rule: Rule, subject: Subject) -> Judgement:
     """Judge whether all selected values are one text or number."""
     values = _values(rule, subject)
     if not values:
-        return Judgement("inconclusive", "nothing", why_nothing(subject.launch))
+        return Judgement("inconclusive", "nothing", _why_untold(rule, subject.launch))
     wrong = [value for value in values if not _is_equal(value, rule.expect.equals or "")]
-    undecided = "" if wrong else _why_undecided(rule, subject.launch, values)
+    undecided = _why_too_early(rule, wrong) if wrong else _why_undecided(rule, subject, values)
     if undecided:
         return Judgement("inconclusive", values_text(values), undecided, tuple(values), places_of(values))
     return Judgement(
         "fail" if wrong else "pass", values_text(wrong or values), "", tuple(values), places_of(wrong or values)
     )
+
+
+def _why_untold(rule: Rule, launch: Launch) -> str:
+    """Say why a log has none of the values: only what was ready can end, and only what is over has a cause."""
+    name = rule.select.name if rule.select is not None and rule.select.source == "launch" else ""
+    if name == "ended" and launch.outcome.kind in ("failed", "hung"):
+        return "the launch did not become ready"
+    return _NOT_OVER if name in ("ended", "cause") else why_nothing(launch)
+
+
+def _why_too_early(rule: Rule, wrong: Sequence[Value]) -> str:
+    """Return why an outcome that is another than wanted may still be the one: the log does not show it. Empty for all else."""
+    is_outcome = rule.select is not None and (rule.select.source, rule.select.name) == ("launch", "outcome")
+    return _NOT_OVER if is_outcome and wrong[0].text in UNFINISHED else ""
 
 
 def _is_equal(value: Value, wanted: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from math import inf
 from typing import cast, get_args
 
@@ -132,6 +133,12 @@ class ExpectReader:
                     problem = self.words.refuse_of_ranks(word)
                 if problem is not None:
                     self.values.problem(at, problem.what, problem.do)
+                elif key in ("present", "absent") and self.words.is_anything(word):
+                    what = f"'{word}' is every event: {'some are' if key == 'absent' else 'one is'} always there"
+                    self.values.problem(at, what, 'name what is meant, such as "failure.*"')
+                elif key == "absent" and (stop := self.values.text(table, "until", at)) and fnmatchcase(stop, word):
+                    what = f"'{word}' is there whenever '{stop}' is reached: it can never hold"
+                    self.values.problem(at, what, "name another event")
                 elif key == "sequence" and "*" in word:
                     self.values.problem(at, f"'{word}' is not one event", "name the events of a sequence one by one")
 
@@ -194,9 +201,12 @@ class ExpectReader:
         unit = bound.amount.dimension if bound.amount else dimension
         if unit != dimension and not (unit == "percent" and bound.from_baseline and dimension != "text"):
             what = f"{key} = {text!r} compares {unit or 'a plain number'} with {dimension or 'a plain number'}"
-            values.problem(place, what, f"units are {UNIT_WORDS}" if dimension != "text" else 'write  equals = "..."')
+            values.problem(place, what, _with_unit(key, text, unit, dimension))
         elif dimension == "text":
             values.problem(place, f"{key} = {text!r} compares texts", 'write  equals = "..."')
+        elif key == "count" and _is_single(select) and is_settled(bound, signed=False, most=1):
+            what = f"count = {text!r} can never hold, or always does: {select.name} is one value"
+            values.problem(place, what, f'write  each = "{text}"  to compare the value itself')
         elif is_settled(bound, signed=_has_sign(key, select, dimension)):
             self._impossible(key, text, place)
         elif bound.operator == "!=" and dimension in ("bytes", "s"):
@@ -206,6 +216,21 @@ class ExpectReader:
     def _impossible(self, key: str, text: str, place: Place) -> None:
         what = f"{key} = {text!r} can never hold, or always does"
         self.values.problem(place, what, "mend the bound: no such value is below 0, or above 100 %")
+
+
+def _is_single(select: Select) -> bool:
+    """Return whether a launch has at most one such value: an argument, a figure of the whole launch."""
+    return select.source == "arg" or (select.source == "launch" and select.name not in ("left_free", "tokens"))
+
+
+def _with_unit(key: str, text: str, unit: str, dimension: str) -> str:
+    """Return how to write a bound whose unit is not the value's."""
+    if dimension == "text":
+        return 'write  equals = "..."'
+    units = {"tokens": "tokens", "bytes": "GiB", "s": "s"}
+    if not unit:
+        return f'write  {key} = "{text.strip()} {units[dimension]}"'
+    return f"write it in {units[dimension]}" if dimension else "write it without a unit"
 
 
 def _has_sign(key: Quantifier, select: Select, dimension: str) -> bool:

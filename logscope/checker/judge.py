@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from shlex import quote
 
+from logscope.checker.absence import judge_absent
 from logscope.checker.baseline import stored_file
-from logscope.checker.bounds import judge_bounds, judge_equals
-from logscope.checker.presence import judge_absent, judge_present, judge_reach, judge_sequence
+from logscope.checker.bounds import UNFINISHED, judge_bounds, judge_equals
+from logscope.checker.presence import judge_present, judge_reach, judge_sequence
 from logscope.checker.subject import Subject
-from logscope.checker.types import Judgement, Lane, Result, Rule, Status
+from logscope.checker.types import Judgement, Lane, Result, Rule, Select, Status
 from logscope.checker.whole import judge_coverage, judge_identity, judge_unchanged
 from logscope.checker.wording import expected_text
 from logscope.frames import arg_text
@@ -37,9 +38,10 @@ def judge_rule(rule: Rule, subject: Subject, lanes: Mapping[str, Lane]) -> Resul
         found=found.found,
         reason=reason,
         values=found.values,
-        evidence=found.evidence[:MOST_EVIDENCE],
+        evidence=tuple(dict.fromkeys(found.evidence))[:MOST_EVIDENCE],
         cause=_likely_cause(rule, subject) if is_broken else "",
         accept=_how_to_accept(rule, subject, found) if is_broken else "",
+        remedy=_what_to_do(rule, subject, found) if status in ("fail", "inconclusive") else "",
     )
 
 
@@ -80,15 +82,33 @@ def _likely_cause(rule: Rule, subject: Subject) -> str:
     neither is the cause.
     """
     select, causes = rule.select, []
-    is_of_launch = select.source == "launch" if select is not None else _asks_for_outcome(rule)
+    is_of_launch = _is_of_outcome(select) if select is not None else _asks_for_outcome(rule)
     is_of_pool = select is not None and select.name.partition(".")[0] in _POOLS
     diagnosis = subject.explanation.diagnosis if is_of_launch else None
     if diagnosis is not None:
         causes.append(f"{diagnosis.cause}: {diagnosis.sentence}")
-    difference = subject.difference if is_of_launch or is_of_pool else None
+    is_end = select is not None and select.name == "ended"  # how it ended after it was ready no argument tells
+    difference = subject.difference if (is_of_launch and not is_end) or is_of_pool else None
     if difference is not None and difference.causes and difference.causes[0].kind != "failure":
         causes.append(difference.causes[0].sentence)
-    return "; ".join(cause.strip().rstrip(".") for cause in causes)
+    return "; ".join(cause.strip() if cause.endswith("...") else cause.strip().rstrip(".") for cause in causes)
+
+
+def _what_to_do(rule: Rule, subject: Subject, found: Judgement) -> str:
+    """Return what to do about a failure that broke a rule, or to have a rule judged; empty where nobody knows."""
+    if found.status == "inconclusive" and found.uses_baseline and not subject.baselines:
+        return "Give a launch that worked: --baseline LOG."
+    outcome = subject.launch.outcome.kind
+    if found.status == "inconclusive" and outcome in UNFINISHED:
+        return "Give the whole log, from the begin of the launch to the line that says ready, or why it failed."
+    diagnosis = subject.explanation.diagnosis
+    is_of_launch = _is_of_outcome(rule.select) if rule.select is not None else _asks_for_outcome(rule)
+    return diagnosis.remedy if diagnosis is not None and is_of_launch else ""
+
+
+def _is_of_outcome(select: Select) -> bool:
+    """Return whether a value of the launch depends on what it came to: its ranks, its time and its drift do not."""
+    return select.source == "launch" and select.name not in ("ranks", "elapsed", "drift")
 
 
 def _asks_for_outcome(rule: Rule) -> bool:
@@ -101,7 +121,7 @@ def _how_to_accept(rule: Rule, subject: Subject, found: Judgement) -> str:
     """Return how a person accepts what was found; empty where no value was, and for flags, whose value is in the command."""
     if not found.uses_baseline:
         has_value = found.values or rule.expect.coverage or rule.expect.unknown_lines
-        return f"edit {rule.place}" if has_value and rule.is_in_file else ""
+        return f"edit {rule.expect_at or rule.place}" if has_value and rule.is_in_file else ""
     logs = " ".join(dict.fromkeys(quote(node.file) for node in subject.launch.nodes))
     stored = stored_file(subject.baselines[-1].source)
     if stored is None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import product
 
 from logscope.checker.bounds import UNFINISHED, why_nothing
+from logscope.checker.silent import silent_ranks, unseen_ranks
 from logscope.checker.subject import Subject
 from logscope.checker.types import Judgement, Rule, Status, Value
 from logscope.checker.vocabulary import DRIFT, READY
 from logscope.checker.wording import number_text
 from logscope.model import Event, Launch, Pos
-from logscope.rank import Rank, parse_rank
+from logscope.rank import Rank
 from logscope.server_args import arg_count
 from logscope.timeline import CLOCK_STEP_S
 from logscope.units import Quantity
-from logscope.words import elapsed_until, rank_runs, ranks_text
+from logscope.words import elapsed_until, ranks_text
 
 
 def names(event: Event, word: str) -> bool:
@@ -24,7 +24,7 @@ def names(event: Event, word: str) -> bool:
     return event.pattern.ends == READY if word == READY else fnmatchcase(event.pattern.id, word)
 
 
-def _matching(subject: Subject, word: str) -> dict[str, tuple[Pos, ...]]:
+def matching(subject: Subject, word: str) -> dict[str, tuple[Pos, ...]]:
     """Return the events, findings and causes that a word names, each with where it stands; empty if none is there."""
     launch, explanation = subject.launch, subject.explanation
     found: dict[str, tuple[Pos, ...]] = {}
@@ -55,7 +55,7 @@ def _may_be_cut(word: str, subject: Subject) -> bool:
 
 def judge_present(rule: Rule, subject: Subject) -> Judgement:
     """Judge whether all of some events, findings or causes are there."""
-    found = {word: _matching(subject, word) for word in rule.expect.present}
+    found = {word: matching(subject, word) for word in rule.expect.present}
     words = [word for word, own in found.items() if not own]
     missing = ", ".join(words)
     if not words:
@@ -65,31 +65,8 @@ def judge_present(rule: Rule, subject: Subject) -> Judgement:
     return Judgement("fail", f"not there: {missing}", "", (), subject.launch.outcome.evidence)
 
 
-def judge_absent(rule: Rule, subject: Subject) -> Judgement:
-    """Judge whether none of some events, findings or causes is there; ``until``: up to the first line of that event."""
-    until = rule.expect.until
-    stop = next((event.pos for event in subject.launch.events if until and names(event, until)), None)
-    found: dict[str, tuple[Pos, ...]] = {}
-    for name, places in (item for word in rule.expect.absent for item in _matching(subject, word).items()):
-        early = tuple(pos for pos in places if not _is_after(pos, stop))
-        if early or (not places and stop is None):
-            found[name] = early
-    if found:
-        lines = sorted({pos for places in found.values() for pos in places}, key=lambda pos: (pos.file, pos.line))
-        return Judgement("fail", f"there: {', '.join(found)}", "", (), tuple(lines))
-    if until is not None and stop is None:
-        return Judgement("inconclusive", "not there", f"the launch did not get to {until}")
-    if until is None and subject.launch.outcome.kind not in ("ready", "failed"):
-        return Judgement("inconclusive", "not there", "the log ends before the launch is ready or failed")
-    return Judgement("pass", "not there")
-
-
 def _first(places: Mapping[str, tuple[Pos, ...]]) -> tuple[Pos, ...]:
     return next(iter(places.values()))[:1]
-
-
-def _is_after(pos: Pos, stop: Pos | None) -> bool:
-    return stop is not None and pos.file == stop.file and pos.line > stop.line
 
 
 def judge_reach(rule: Rule, subject: Subject) -> Judgement:
@@ -99,7 +76,9 @@ def judge_reach(rule: Rule, subject: Subject) -> Judgement:
     places = tuple(event.pos for event in events)
     if not events:
         if _may_be_cut(expect.reach or "", subject):
-            return Judgement("inconclusive", "not reached", why_nothing(launch))
+            is_late = launch.outcome.kind == "failed" and not launch.has_start
+            late = "the log begins too late to tell whether it was reached before the failure"
+            return Judgement("inconclusive", "not reached", late if is_late else why_nothing(launch))
         return Judgement("fail", f"not reached: the launch {_went(launch)}", "", (), launch.outcome.evidence)
     if expect.all_ranks:
         silent = silent_ranks(events, launch)
@@ -112,46 +91,31 @@ def judge_reach(rule: Rule, subject: Subject) -> Judgement:
                 "inconclusive", "reached", f"the log shows {len(launch.nodes)} of {nodes} nodes", (), places
             )
     if expect.within_s is None:
-        return Judgement("pass", "reached", "", (), places[:1])
+        return Judgement("pass", "reached", _died(expect.reach or "", launch), (), places[:1])
     seconds = elapsed_until(launch, places[-1]) if launch.has_start else None
     if seconds is None:
-        why = "the log does not tell when: no clock, or not from its start"
+        why = "the log does not show its start" if not launch.has_start else "its lines have no clock"
+        why = "its clock runs backwards" if launch.has_start and events[-1].clock else why
+        why = f"the log does not tell when: {why}"
         return Judgement("inconclusive", "reached", why, (), places[-1:])
     value = Value("", Quantity(seconds, 2 * CLOCK_STEP_S), "", "s", places[-1])
     status: Status = "pass" if seconds - CLOCK_STEP_S <= expect.within_s else "fail"
-    return Judgement(status, f"after {number_text(seconds, 's')}", "", (value,), places[-1:])
+    why = _died(expect.reach or "", launch) if status == "pass" else ""
+    return Judgement(status, f"after {number_text(seconds, 's')}", why, (value,), places[-1:])
+
+
+def _died(word: str, launch: Launch) -> str:
+    """Return that a server that became ready died later; empty where it did not, and for other events."""
+    if word != READY or launch.ended is None or launch.ended.kind != "failed":
+        return ""
+    at = launch.ended.evidence[0] if launch.ended.evidence else ""
+    return f"it became ready, and failed later ({at})"
 
 
 def _went(launch: Launch) -> str:
     return {"failed": "failed", "hung": "hung", "ready": "is ready without it"}.get(
         launch.outcome.kind, launch.outcome.kind
     )
-
-
-def silent_ranks(events: Sequence[Event], launch: Launch) -> str:
-    """Name the ranks that did not say any of some events: those of the log, and those that the arguments ask for."""
-    said = {event.rank for event in events}
-    missing = [rank for rank in launch.ranks if rank not in said]
-    missing.extend(_unseen(launch))
-    return ", ".join(rank_runs(sorted(missing), [*launch.ranks, *missing]))
-
-
-def _unseen(launch: Launch) -> list[Rank]:
-    """Return the ranks that the arguments ask for and that say nothing in the log, where it shows all nodes."""
-    args = launch.args.values
-    sizes = [arg_count(args, name) for name in ("dp_size", "pp_size", "tp_size", "nnodes")]
-    if args.get("enable_dp_attention") is True:
-        sizes[0] = 1  # the groups of one model's attention are the ranks of tensor parallelism
-    if sizes[3] > len(launch.nodes) or sizes[0] * sizes[1] * sizes[2] <= len(launch.ranks):
-        return []
-    seen = {((rank.dp or 0) if sizes[0] > 1 else 0, rank.pp or 0, rank.tp or 0) for rank in launch.ranks}
-    unseen = [place for place in product(*(range(size) for size in sizes[:3])) if place not in seen]
-    shown = zip(("DP", "PP", "TP"), sizes, strict=False)
-    kinds = [name if size > 1 else "" for name, size in shown]
-    return [
-        parse_rank(" ".join(f"{kind}{number}" for kind, number in zip(kinds, place, strict=True) if kind))
-        for place in unseen
-    ]
 
 
 def judge_sequence(rule: Rule, subject: Subject) -> Judgement:
@@ -171,10 +135,13 @@ def judge_sequence(rule: Rule, subject: Subject) -> Judgement:
         what = f"no {wanted[reached]}" if is_missing else f"{wanted[reached]} does not follow {after}"
         broken.setdefault((what, is_missing and _may_be_cut(wanted[reached], subject)), []).append(rank)
         places.extend(event.pos for event in own if event.pattern.id == wanted[reached])
+    unseen = unseen_ranks(launch)
+    if unseen:
+        broken["no line of theirs", _may_be_cut(wanted[0], subject)] = unseen
     if not broken:
         count = len(launch.ranks)
         return Judgement("pass", f"in order on {count} rank{'s' if count > 1 else ''}")
-    found = "; ".join(f"{ranks_text(ranks, launch.ranks)}: {what}" for (what, _), ranks in broken.items())
+    found = "; ".join(f"{ranks_text(ranks, [*launch.ranks, *unseen])}: {what}" for (what, _), ranks in broken.items())
     if all(is_open for _, is_open in broken):
         return Judgement("inconclusive", found, why_nothing(launch))
     return Judgement("fail", found, "", (), tuple(places) or launch.outcome.evidence)

@@ -10,7 +10,7 @@ from logscope.errors import UsageError
 from logscope.packs import Place
 
 _HERE = Place(FLAGS, 1)
-OUT_OF_MEMORY = ("oom_*", "not_enough_memory", "weights_leave_no_memory", "hybrid_state_no_memory")
+OUT_OF_MEMORY = ("oom_*", "not_enough_memory", "weights_leave_no_memory", "hybrid_state_no_memory", "host_memory")
 
 
 def quick_rules(ready_within: str | None, min_kv_tokens: str | None, *, no_oom: bool) -> RuleFile:

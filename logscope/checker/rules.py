@@ -88,7 +88,7 @@ class _Reader:
         if not rules:
             values.problem(top, "the file has no [[rule]]", "add one, or let `logscope rules learn LOG` write some")
         baseline = values.text(document, "baseline", top) or None
-        return RuleFile(values.name, rules, lanes, baseline)
+        return RuleFile(values.name, rules, lanes, baseline, values.key_place(top, "baseline"))
 
     def _lane(self, name: str, lanes: Table) -> Lane:
         values = self.values
@@ -144,6 +144,7 @@ class _Reader:
             when=when,
             optional=values.flag(table, "optional", place),
             tests=self._tests(table, place),
+            expect_at=values.key_place(place, "expect"),
         )
 
     def _tests(self, table: Table, place: Place) -> tuple[RuleTest, ...]:

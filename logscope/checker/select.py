@@ -14,6 +14,7 @@ from logscope.ledger import ledger_of
 from logscope.model import Launch, Pos
 from logscope.packs import Packs
 from logscope.rank import Rank
+from logscope.sizing.figures import KV_CACHE
 from logscope.timeline import phase_rows
 from logscope.units import Quantity
 from logscope.words import elapsed_until, rank_label
@@ -111,6 +112,8 @@ def _of_launch(select: Select, launch: Launch, explanation: Explanation) -> Iter
         "cause": explanation.diagnosis.cause if explanation.diagnosis else "",
     }
     if name in texts:
+        if not _is_told(name, launch, texts[name]):
+            return
         yield Value("", None, texts[name], dimension, where)
         return
     if name == "left_free":
@@ -123,6 +126,24 @@ def _of_launch(select: Select, launch: Launch, explanation: Explanation) -> Iter
     amount, pos = _figure(name, launch, explanation, where)
     if amount is not None:
         yield Value("", _exact(amount, dimension), "", dimension, pos)
+    if amount is not None and name == "tokens":
+        yield from _smaller_pools(amount, launch, explanation)
+
+
+def _smaller_pools(stated: Quantity, launch: Launch, explanation: Explanation) -> Iterator[Value]:
+    """Yield the pools of ranks that hold less than the capacity that the server states: of a rank, its largest one counts."""
+    for each in explanation.sizing.ranks:
+        own = [pool for pool in each.pools if pool.item == KV_CACHE and pool.worker != "draft" and pool.tokens]
+        largest = max(own, key=lambda pool: pool.tokens or 0, default=None)
+        if largest is not None and largest.tokens is not None and largest.tokens < stated.low:
+            yield Value(_who(each.rank, launch), Quantity(largest.tokens, 0), "", "tokens", largest.pos)
+
+
+def _is_told(name: str, launch: Launch, text: str) -> bool:
+    """Return whether a launch tells a text: how it ended once it was ready, and for what reason it failed once it is over."""
+    if name == "ended":
+        return bool(text) or launch.outcome.kind == "ready"
+    return name != "cause" or bool(text) or launch.outcome.kind in ("ready", "failed")
 
 
 def _figure(

@@ -110,6 +110,7 @@ class Rule:
     when: tuple[str, ...] = ()
     optional: bool = False
     tests: tuple[RuleTest, ...] = ()
+    expect_at: Place | None = None
 
     @property
     def is_in_file(self) -> bool:
@@ -124,12 +125,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleFile:
-    """A rules file: its rules, lanes, and the baseline that it names."""
+    """A rules file: its rules, lanes, and the baseline that it names, with where it does."""
 
     name: str
     rules: tuple[Rule, ...]
     lanes: Mapping[str, Lane]
     baseline: str | None = None
+    baseline_at: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ class Result:
     """What became of one rule on one launch.
 
     ``expected`` and ``found`` are for people; ``values`` all that was looked at; ``evidence`` the first lines; ``cause`` the likely
-    cause by explain or diff; ``accept`` how a person accepts a new value, empty where that makes no sense.
+    cause by explain or diff; ``accept`` how a person accepts a new value, ``remedy`` what to do; both empty where that makes no sense.
     """
 
     rule: Rule
@@ -161,6 +163,7 @@ class Result:
     evidence: tuple[Pos, ...] = ()
     cause: str = ""
     accept: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,13 @@ class Vocabulary:
             return Refusal(f"there is no event '{name}'", suggestion(name, list(self.events)))
         fields = self.events[name].fields
         if field and field not in fields and field not in {each.result for each in fields.values()}:
-            return Refusal(f"{name} has no field '{field}'", suggestion(field, list(fields) or ["none"]))
+            near = [each for each in fields if each.endswith(f"_{field}") or each.startswith(f"{field}_")]
+            do = (
+                f"did you mean one of {', '.join(near)}?"
+                if len(near) > 1
+                else suggestion(field, near or list(fields) or ["none"])
+            )
+            return Refusal(f"{name} has no field '{field}'", do)
         return None
 
     def field_name(self, source: Source, name: str, field: str) -> str:
@@ -123,6 +129,10 @@ class Vocabulary:
         if any(fnmatchcase(name, word) for name in known):
             return None
         return Refusal(f"'{word}' is no event{'' if events_only else ', finding or cause'}", _near(word, known))
+
+    def is_anything(self, word: str) -> bool:
+        """Return whether a word with stars means every event."""
+        return "*" in word and all(fnmatchcase(name, word) for name in self.events)
 
     def refuse_of_ranks(self, word: str) -> Refusal | None:
         """Return why not every rank says an event, None if it does."""
@@ -159,5 +169,5 @@ def _near(word: str, known: list[str]) -> str:
 
 def _fits(item: str, name: str) -> bool:
     """Return whether a ledger's item may be called so: "graphs: {kind}" has any kind, a draft's items begin with "draft"."""
-    shown = item.replace("{kind}", "*").strip()
-    return fnmatchcase(name, shown) or fnmatchcase(name.removeprefix("draft "), shown)
+    shown, own = item.replace("{kind}", "*").strip(), name.removeprefix("draft ")
+    return fnmatchcase(name, shown) or fnmatchcase(own, shown) or fnmatchcase(shown, own)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from logscope.checker.amounts import holds, limit_of
 from logscope.checker.bounds import UNFINISHED
+from logscope.checker.silent import unseen_ranks
 from logscope.checker.subject import Subject
 from logscope.checker.types import Bound, Judgement, Rule
 from logscope.checker.wording import number_text
@@ -35,6 +36,9 @@ def judge_identity(subject: Subject) -> Judgement:
     found = (
         f"the pool implies {fraction.implied.low:.4f}..{fraction.implied.high:.4f}, in force is {fraction.in_force:g}"
     )
+    cap = subject.launch.args.values.get("max_total_tokens")
+    if subject.explanation.sizing.bound_by == "max_total_tokens":
+        found += f"; max_total_tokens={cap} caps the pool below what that grants"
     pools = [rank.pools[0].pos for rank in subject.explanation.sizing.ranks if rank.pools]
     places = tuple(pos for pos in (fraction.in_force_at, *pools[:1]) if pos is not None)
     return Judgement("pass" if fraction.verdict == "meets" else "fail", found, "", (), places)
@@ -86,7 +90,9 @@ def judge_unchanged(rule: Rule, subject: Subject) -> Judgement:
     """Judge whether something is as in the baseline."""
     difference = subject.difference
     if difference is None:
-        return Judgement("inconclusive", "nothing", "the rule compares with a baseline, and there is none")
+        return Judgement(
+            "inconclusive", "nothing", "the rule compares with a baseline, and there is none", uses_baseline=True
+        )
     found: list[str] = []
     places: list[Pos] = []
     open_: list[str] = []
@@ -96,12 +102,25 @@ def judge_unchanged(rule: Rule, subject: Subject) -> Judgement:
         found.extend(changed)
         places.extend(where)
         open_.extend([why] if why else [])
+    lost = _lost(subject) if {*rule.expect.unchanged} - {"args", "outcome"} else []
+    if lost:
+        who = ", ".join(rank_runs(lost, lost))
+        is_open = subject.launch.outcome.kind in UNFINISHED
+        (open_ if is_open else found).append(f"{who}: no line in this log")
     shown = "; ".join(found[:MOST_CHANGES]) + (
         f"; and {len(found) - MOST_CHANGES} more" if len(found) > MOST_CHANGES else ""
     )
     if not found and open_:
         return Judgement("inconclusive", "nothing changed so far", "; ".join(open_), uses_baseline=True)
     return Judgement("fail" if found else "pass", shown or "nothing changed", "", (), tuple(places), uses_baseline=True)
+
+
+def _lost(subject: Subject) -> list[Rank]:
+    """Return the ranks that say nothing here: the arguments ask for them, or, where no line shows these, the baselines have them."""
+    launch = subject.launch
+    if launch.args.values:
+        return unseen_ranks(launch)
+    return sorted({rank for each in subject.baselines for rank in each.ranks} - {*launch.ranks})
 
 
 # Of each part: what changed in words, where, and why that cannot be told (empty if it can)

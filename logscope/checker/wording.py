@@ -23,6 +23,11 @@ def number_text(number: float, dimension: str) -> str:
     return f"{number:g}"
 
 
+def seconds_text(number: float) -> str:
+    """Write a time as seconds, with the digits that clocks and logs print."""
+    return f"{number:.2f}".rstrip("0").rstrip(".") + " s"
+
+
 def range_text(numbers: Sequence[Quantity], dimension: str) -> str:
     """Write one number, or the least and the greatest where they differ."""
     low, high = min(number.value for number in numbers), max(number.value for number in numbers)
@@ -41,11 +46,12 @@ def amount_text(value: Value) -> str:
     return clip(value.text, 80) or "empty"
 
 
-def values_text(values: Sequence[Value], most: int = MOST_GROUPS) -> str:
-    """Write values; ranks that have the same are named together: "TP0..TP6 10.42 GiB; TP7 9.42 GiB"."""
+def values_text(values: Sequence[Value], most: int = MOST_GROUPS, *, in_seconds: bool = False) -> str:
+    """Write values; ranks that have the same are named together: "TP0..TP6 10.42 GiB; TP7 9.42 GiB"; times in minutes, or in seconds."""
     groups: dict[str, list[Rank]] = {}
     for value in values:
-        groups.setdefault(amount_text(value), []).append(parse_rank(value.rank))
+        text = seconds_text(value.number.value) if in_seconds and value.number is not None else amount_text(value)
+        groups.setdefault(text, []).append(parse_rank(value.rank))
     ordered = sorted(((sorted(set(ranks)), text) for text, ranks in groups.items()), key=lambda group: group[0][0])
     texts = [f"{', '.join(rank_runs(ranks, ranks))} {text}" if ranks[0].tag else text for ranks, text in ordered]
     more = f"; and {len(texts) - most} more" if len(texts) > most else ""

@@ -27,4 +27,8 @@ def launches_that_worked(logs: list[str], packs: Packs, otherwise: str) -> list[
     if failed:
         what = f"{', '.join(failed)} did not become ready: {otherwise}"
         raise UsageError(f"{what}\n  do: give logs of launches that worked")
+    for launch in launches:
+        if launch.ended is not None and launch.ended.kind == "failed":
+            where = launch.ended.evidence[0] if launch.ended.evidence else launch.source
+            shared.say(f"{where}: it became ready, and failed later; take a launch that did not if you can")
     return launches

@@ -75,6 +75,7 @@ def check(
     find_renderer(format_name or "text")
     targets = shared.find_targets(out, renderer_names(), logs, force)
     _check_words(fail_on, inconclusive)
+    _check_logs(logs)
     labels = _labels(label)
     packs = shared.packs_with(patterns)
     file = _rules(rules, checker.quick_rules(ready_within, min_kv_tokens, no_oom=no_oom), packs)
@@ -103,6 +104,17 @@ def _check_words(fail_on: str, inconclusive: str) -> None:
         raise UsageError(f"--fail-on {fail_on}: no level\n  do: take one of error, warning, never")
     if inconclusive not in ("fail", "pass"):
         raise UsageError(f"--inconclusive {inconclusive}: no such way\n  do: take fail or pass")
+
+
+def _check_logs(logs: list[str]) -> None:
+    """Refuse the unit of an amount that stands apart from its number: --ready-within 12 m."""
+    from logscope.checker.amounts import read_amount
+
+    for word in logs:
+        if word.isalpha() and read_amount(f"1 {word}") is not None and not Path(word).exists():
+            raise UsageError(
+                f"{word} is a unit, and no log\n  do: write the amount in quotes, or as one word: 12{word}"
+            )
 
 
 def _labels(words: list[str] | None) -> dict[str, str]:
@@ -137,7 +149,8 @@ def _rules(path: Path | None, quick: RuleFile, packs: Packs) -> RuleFile:
 
 def _baselines(given: list[str] | None, file: RuleFile, packs: Packs) -> list[Launch]:
     """Return the baselines of the command line, else that of the rules file, which is found beside it."""
-    from logscope.checker import read_baseline
+    from logscope.checker import named_baseline, read_baseline
 
-    beside = [str(Path(file.name).parent / file.baseline)] if file.baseline is not None else []
-    return [launch for path in given or beside for launch in read_baseline(path, packs).launches]
+    if not given:
+        return named_baseline(file, packs)
+    return [launch for path in given for launch in read_baseline(path, packs).launches]

@@ -76,8 +76,11 @@ def _test_file(path: Path, packs: Packs) -> int:
         for each in bad
     ]
     untested = sum(not rule.tests for rule in file.rules)
-    good = f"{len(outcomes) - len(bad)} of {len(outcomes)} tests are good"
-    lines.append(f"{path}: {good}; {untested} of {len(file.rules)} rules have none")
+    good = (
+        f"{len(outcomes) - len(bad)} of {len(outcomes)} tests are good; {untested} of {len(file.rules)} rules have none"
+    )
+    none = f"no test was run: none of its {len(file.rules)} rules has one; add [[rule.test]]"
+    lines.append(f"{path}: {good if outcomes else none}")
     with shared.open_pipe():
         sys.stdout.write(clean_lines("\n".join(lines) + "\n"))
     return 1 if bad else 0

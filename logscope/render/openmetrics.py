@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from logscope import __version__
 from logscope.checker import Checked, Value
 from logscope.checker.types import Status
-from logscope.render._check import checked_of, named_results
+from logscope.render._check import checked_of
 from logscope.report import Report
 from logscope.safe import clean
 from logscope.units import Quantity
@@ -74,16 +74,18 @@ def _families(checked: Checked) -> list[_Family]:
     code.add({}, str(checked.exit_code))
     status = _Family("logscope_rule_status", "0 pass, 1 fail, 2 skipped, 3 inconclusive.")
     values = {unit: _Family(name, "What a rule looked at.", unit) for name, unit in _FAMILIES.values()}
-    for name, result in named_results(checked.results):
-        status.add({"rule": name, "level": result.rule.level}, str(_STATUS[result.status]))
+    several = len({result.launch for result in checked.results}) > 1
+    for result in checked.results:
+        own = {"rule": result.rule.id, **({"launch": str(result.launch)} if several else {})}
+        status.add({**own, "level": result.rule.level}, str(_STATUS[result.status]))
         for value in result.values:
             if value.number is not None and math.isfinite(value.number.value):
-                _add_value(values[_FAMILIES.get(value.dimension, _FAMILIES[""])[1]], name, value, value.number)
+                _add_value(values[_FAMILIES.get(value.dimension, _FAMILIES[""])[1]], own, value, value.number)
     return [about, code, status, *values.values()]
 
 
-def _add_value(family: _Family, rule: str, value: Value, number: Quantity) -> None:
-    family.add({"rule": rule, **({"rank": value.rank} if value.rank else {})}, rounded(number))
+def _add_value(family: _Family, rule: Mapping[str, str], value: Value, number: Quantity) -> None:
+    family.add({**rule, **({"rank": value.rank} if value.rank else {})}, rounded(number))
 
 
 def rounded(number: Quantity) -> str:

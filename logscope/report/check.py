@@ -31,12 +31,7 @@ def check_report(checked: Checked) -> Report:
     style: Style = "good" if checked.exit_code == 0 else "bad" if checked.exit_code == 1 else "warning"
     sections: list[Section] = [Text((checked.verdict,), style)]
     told = (*checked.of("fail"), *checked.of("inconclusive"))
-    causes: dict[str, Result] = {}
-    for result in told:
-        first = causes.setdefault(result.cause, result)
-        is_told = result.cause and first is not result
-        shown = replace(result, cause=f"the same as of {first.rule.id}") if is_told else result
-        sections.append(Text(("", *failure_lines(shown)), hang=13))
+    sections.extend(Text(("", *failure_lines(shown)), hang=13) for shown in _without_repeats(told))
     warned = [result for result in checked.of("pass") if result.reason]
     if warned:
         sections.append(
@@ -47,6 +42,18 @@ def check_report(checked: Checked) -> Report:
     return Report("check", tuple(sections), check_data(checked), records, checked)
 
 
+def _without_repeats(results: Sequence[Result]) -> Iterator[Result]:
+    """Yield results; a cause that was told is referred to, and what to do is told once."""
+    causes: dict[str, str] = {}
+    remedies: set[str] = set()
+    for result in results:
+        is_told = bool(result.cause) and result.cause in causes
+        cause = f"the same as of {causes[result.cause]}" if is_told else result.cause
+        causes.setdefault(result.cause, result.rule.id)
+        yield replace(result, cause=cause, remedy="" if result.remedy in remedies else result.remedy)
+        remedies.add(result.remedy)
+
+
 def failure_lines(result: Result) -> Iterator[str]:
     """Yield what is to be said of a rule that is broken or could not be judged."""
     rule = result.rule
@@ -54,7 +61,8 @@ def failure_lines(result: Result) -> Iterator[str]:
     yield f"{rule.where}: {rule.level}: {rule.id} {word}"
     yield f"  why:       {rule.why}"
     yield f"  expected:  {result.expected}"
-    yield f"  found:     {result.found}{f' ({result.reason})' if result.reason else ''}"
+    reason = f"({result.reason})" if result.reason else ""
+    yield f"  found:     {' '.join(part for part in (result.found, reason) if part) or 'nothing'}"
     shown = values_text(result.values, MOST_GROUPS)
     if len(result.values) > 1 and shown not in result.found:
         yield f"  values:    {shown}"
@@ -62,6 +70,8 @@ def failure_lines(result: Result) -> Iterator[str]:
         yield f"  evidence:  {', '.join(str(pos) for pos in result.evidence[:3])}"
     if result.cause:
         yield f"  cause:     {clip(result.cause, 300)}"
+    if result.remedy:
+        yield f"  to do:     {result.remedy}"
     if result.accept:
         yield f"  to accept: {result.accept}"
 
@@ -113,6 +123,7 @@ def _result_data(result: Result) -> dict[str, object]:
         "evidence": [{"file": pos.file, "line": pos.line} for pos in result.evidence],
         "cause": result.cause or None,
         "accept": result.accept or None,
+        "remedy": result.remedy or None,
         "place": {"file": result.rule.place.file, "line": result.rule.place.line},
     }
 
@@ -146,4 +157,4 @@ def _row(result: Result) -> dict[str, str | int | float | bool | None]:
 
 def rule_lines(results: Sequence[Result]) -> list[str]:
     """Return the text of all broken rules, as assertions print it."""
-    return [line for result in results for line in ("", *failure_lines(result))]
+    return [line for result in _without_repeats(results) for line in ("", *failure_lines(result))]

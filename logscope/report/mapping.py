@@ -74,6 +74,7 @@ def _result(result: Result, change: Change) -> Result:
         values=tuple(_value(value, change) for value in result.values),
         evidence=tuple(_pos(pos, change) for pos in result.evidence),
         cause=change(result.cause),
+        remedy=change(result.remedy),
         accept=change(result.accept),
     )
 

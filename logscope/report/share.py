@@ -88,10 +88,10 @@ class Scrubber:
             text = self._known.sub(lambda match: self._names[match[0]], text)
             text = _CUT.sub(self._cut, text)
             text = _REST_OF_HOST.sub("<host>", text)
-        text = _MAIL.sub("<user>@<host>", _URL.sub("<url>", text))
+        text = _MAIL.sub("<user>@<host>", _URL.sub(_url, text))
         if "/" in text or "\\" in text or "~" in text:
             text = _WINDOWS_PATH.sub(lambda match: _last_part(match[0]), text)
-            text = _PATH.sub(lambda match: _last_part(match[0]), text)
+            text = _PATH.sub(_path, text)
             text = _HOME.sub(r"\1<user>", text)
         text = _IPV6.sub(_address, _IPV4.sub(_address, text))
         text = _DOMAIN.sub("<host>", _EC2.sub("<host>", text))
@@ -131,6 +131,18 @@ def _last_part(path: str) -> str:
     parts = [part for part in re.split(r"[/\\]+", path) if part]
     is_home = len(parts) < 2 or (len(parts) == 2 and parts[0] in ("home", "Users"))
     return "<home>" if is_home or parts[-1].startswith("~") else parts[-1]
+
+
+def _path(match: re.Match[str]) -> str:
+    """Return the last part of a path; where that is a placeholder, the one before it, too."""
+    is_cut = match[0].endswith("/") and match.string[match.end() : match.end() + 1] == "<"
+    return f"{_last_part(match[0])}{'/' if is_cut else ''}"
+
+
+def _url(match: re.Match[str]) -> str:
+    """Return a placeholder for a URL, and the punctuation of the sentence behind it."""
+    rest = match[0][len(match[0].rstrip(";,.")) :]
+    return f"<url>{rest}"
 
 
 def _address(match: re.Match[str]) -> str:
