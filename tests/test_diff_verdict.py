@@ -261,3 +261,14 @@ def test_a_part_of_the_change_is_not_given_its_whole(texts: Texts) -> None:
     (cause,) = texts(*baselines, log_text(replace(GOOD, fraction=0.85, quantization="fp8"))).causes
     assert "gives 20.00 GiB to the KV budget of every rank (+" in cause.sentence
     assert "->" not in cause.sentence.partition("gives")[2]
+
+
+def test_capacities_of_other_numbers_of_pools_are_given_no_ratio(texts: Texts) -> None:
+    one, two = (
+        (FIXTURES / f"{case}/launch.log").read_text(encoding="utf-8")
+        for case in ("0.5.9-fakecuda-tp8", "0.5.9-fakecuda-tp2-dp2")
+    )
+    sentence = texts(one, two).lines[0]
+    assert "1,292,787 tokens of KV cache (each of one pool; dp_size makes 1 and 2 of them)" in sentence
+    assert "%" not in sentence
+    assert "(each of one pool; dp_size makes 2 and 1 of them)" in texts(two, one).lines[0]

@@ -161,8 +161,15 @@ def _both(before: Side, after: Side, budget: Attribution) -> str:
 
 def _outcomes(before: Side, after: Side, budget: Attribution) -> str:
     first, second = budget.tokens_before, budget.tokens_after
-    share = _share_text(first, second)
+    pools = [side.launch.args.values.get("dp_size") for side in (before, after)]
+    share = _share_text(first, second) if pools[0] == pools[1] else _pools_text(pools)
     return f"{before.name} {_state(before, first)}; {after.name} {_state(after, second, share)}."
+
+
+def _pools_text(pools: Sequence[object]) -> str:
+    """Say that the capacities are those of one pool each, where the launches have other numbers of them: a ratio would mislead."""
+    counts = " and ".join(str(count or 1) for count in pools)
+    return f" (each of one pool; dp_size makes {counts} of them)"
 
 
 def _share_text(first: float | None, second: float | None) -> str:
