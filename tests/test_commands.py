@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -212,6 +213,13 @@ def test_jsonl_events_follow_the_contract() -> None:
     } == draft
     assert [row["line"] for row in rows] == sorted(row["line"] for row in rows)
     assert "serving" not in {row["phase"] for row in rows}
+
+
+def test_events_say_where_none_is_of_the_rank() -> None:
+    done = logscope("events", CAR, "--rank", "TP9")
+    assert (0, "") == (done.returncode, done.stdout)
+    assert re.fullmatch(r"logscope: none of \d\d events is of this rank, phase and launch\n", done.stderr)
+    assert "" == logscope("events", CAR, "--rank", "TP9", "--quiet").stderr
 
 
 @pytest.mark.parametrize("flags", [("--all",), ("--phase", "serving")])

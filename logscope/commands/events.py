@@ -67,11 +67,13 @@ def events(
         counter = _Counter(stream_events(logs, reading, dense))
         stack.enter_context(shared.open_pipe())
         scrubber = Scrubber() if share else None
-        chosen = _filtered(_of_launch(_learning(counter, scrubber), launch), rank, phase)
+        chosen = _Counter(_filtered(_of_launch(_learning(counter, scrubber), launch), rank, phase))
         write_events(chosen, sinks, scrubber.scrub if scrubber else None)
     if not counter.events:
         raise no_launch(logs, reading)
     shared.warn_of_problems(reading, quiet)
+    if not (chosen.events or chosen.drift or quiet):
+        sys.stderr.write(f"logscope: none of {counter.events} events is of this rank, phase and launch\n")
     if launch.isdigit():
         shared.choose(counter.launches, launch)
     if strict and counter.drift:
