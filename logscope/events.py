@@ -44,9 +44,8 @@ class Recogniser:
 
         What SGLang's logger prints (``logged``) is no event where it may be part of another message: of a request's text, a traceback.
         """
-        clocked: set[str] = (
-            set()
-        )  # origins whose events have SGLang's prefix with a clock: there a logger's line never lacks it
+        # origins whose events have SGLang's prefix with a clock: there a logger's line never lacks it
+        clocked: set[str] = set()
         for line in read_lines(name, blocks, self.packs, self.gate, state):
             found = self.recognise(line)
             if isinstance(found, Event):

@@ -113,9 +113,8 @@ def _is_of_the_release(effect: Effect, evidence: Evidence) -> bool:
         return False
     sides = evidence.before, evidence.after
     if effect.term.startswith("draft"):
-        return all(
-            "draft" in side.launch.workers for side in sides
-        )  # it counts a draft otherwise, it does not switch one on
+        # a release counts a draft otherwise, it does not switch one on
+        return all("draft" in side.launch.workers for side in sides)
     if effect.term in _OF_THE_RELEASE:
         return effect.term != "graphs" or len({"draft" in side.launch.workers for side in sides}) == 1
     if not all(side.launch.args.values for side in sides):

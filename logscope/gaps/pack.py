@@ -66,12 +66,11 @@ def gap_pack(gaps: Sequence[Gap], packs: Packs, message_text: MessageText) -> st
     order = max((known.order for known in packs.phases.values()), default=0) + 10
     forms = (form for pattern in packs.patterns for form in pattern.forms)
     texts = [message_text(sample.line) for form in forms for sample in form.samples]
-    frequent = [line for known in packs.phases.values() for line in known.frequent]
     drafts: list[_Draft] = []
     blocks = [f'[phase]\nid    = "{phase}"\ntitle = "{phase.capitalize()}"\norder = {order}\n']
     for gap in gaps:
         draft = next((draft for draft in _drafts(gap, message_text) if _is_alone(draft, drafts, texts)), None)
-        if draft is None or any(draft.literal in line for line in frequent):
+        if draft is None or packs.frequent_line(draft.literal) is not None:
             blocks.append(f"# left out, too much like another line or too short: {_comment(gap)}\n")
             continue
         drafts.append(draft)

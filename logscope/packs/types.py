@@ -268,3 +268,8 @@ class Packs:
     def phase_of(self, pattern: Pattern) -> Phase:
         """Return the phase that an event belongs to."""
         return self.phases[pattern.phase]
+
+    def frequent_line(self, literal: str, but_of: str = "") -> tuple[Phase, str] | None:
+        """Return the phase, which is not ``but_of``, and the text of a line by the million that holds a literal; None without one."""
+        lines = ((phase, line) for phase in self.phases.values() if phase.id != but_of for line in phase.frequent)
+        return next(((phase, line) for phase, line in lines if literal in line), None)

@@ -91,9 +91,8 @@ def _write_table(table: Table, console: Console) -> None:
         is_number = column.unit != "text"
         is_whole = is_number or (index == 0 and is_named)  # what a row is about is not broken in two
         rich.add_column(column.title, justify="right" if is_number else "left", no_wrap=is_whole, overflow="fold")
-    marks = any(
-        row.mark for row in table.rows
-    )  # a mark is there without colour, too: in a column of its own, before the row
+    # a mark is there without colour, too: in a column of its own, before the row
+    marks = any(row.mark for row in table.rows)
     for row in table.rows:
         cells = [cell_text(cell, column.unit) for cell, column in zip(row.cells, table.columns, strict=True)]
         gutter = ("! " if row.mark else "  ") if marks else ""
