@@ -7,8 +7,10 @@ took without stating it is derived from its two ends; what no line explains is a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from logscope.model import Event, Launch, Pos, Worker
 from logscope.packs import Packs
@@ -21,8 +23,7 @@ UNEXPLAINED = "unexplained"
 _ROUNDING_BYTES = 64  # printed decimals do not end on whole bytes
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerRow:
+class LedgerRow(Struct, frozen=True):
     """Memory taken (positive) or given back (negative) between two lines of a rank, in bytes.
 
     ``free_before - bytes == free_after``, and the next row starts where this one ends. ``resolution`` is the summed print resolution of
@@ -68,8 +69,7 @@ def ledger_of(launch: Launch, packs: Packs) -> list[LedgerRow]:
     return build_ledger(launch, {phase.id: phase.item for phase in packs.phases.values() if phase.item})
 
 
-@dataclass(frozen=True, slots=True)
-class _Taken:
+class _Taken(Struct, frozen=True):
     """An amount that a line says was taken."""
 
     event: Event

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from logscope.model import LogLine, Pos
 from logscope.packs import Envelope, Packs, Pattern, Secret
@@ -205,8 +207,7 @@ class _Placed(NamedTuple):
     loose: bool = False
 
 
-@dataclass(slots=True)
-class _OpenBlock:
+class _OpenBlock(Struct):
     """Blocks of one kind that are open in one origin: tracebacks of several ranks interleave line by line."""
 
     tags: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct, field
 from packaging.version import Version
 
 from logscope.packs import Blame, Form, Pattern
@@ -21,8 +21,7 @@ DataParallel = Literal["replicas", "attention"]
 Value = Quantity | str | tuple[str | int, ...] | ServerArgs | Command
 
 
-@dataclass(frozen=True, slots=True)
-class Pos:
+class Pos(Struct, frozen=True):
     """A physical line of a file, counted from 1 as ``grep -n`` does."""
 
     file: str
@@ -32,8 +31,7 @@ class Pos:
         return f"{self.file}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(Struct, frozen=True):
     """One message: a piece of a physical line, without the prefixes and with secrets redacted.
 
     ``time`` is SGLang's own clock and ``outer_time`` that of a container or supervisor, as printed. ``origin`` is who said it, where a
@@ -57,8 +55,7 @@ class LogLine:
     loose: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One recognised message. ``values`` are in base units, by result name. Which worker it is about only the launch knows.
 
     ``time`` and ``outer_time`` are as in ``LogLine``; ``clock`` is the one of them that the launch goes by. ``text`` is the
@@ -89,8 +86,7 @@ class Event:
         return value if isinstance(value, str) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(Struct, frozen=True):
     """A line that holds the literal of ``patterns`` in a wording that no form fits. ``cut``: it is the unfinished end of a file."""
 
     pos: Pos
@@ -108,8 +104,7 @@ class Drift:
         return self.time or self.outer_time
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """What became of the physical lines: ``lines == events + drift + rest``."""
 
     lines: int = 0
@@ -118,8 +113,7 @@ class Tally:
     rest: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseSpan:
+class PhaseSpan(Struct, frozen=True):
     """One phase of one worker of one rank. ``end`` is None when the log stops before it, ``begin`` when the log does not show it."""
 
     phase: str
@@ -131,8 +125,7 @@ class PhaseSpan:
     points: tuple[Event, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How the launch went, and the lines that say so. ``reason`` is the text of the failure, as printed.
 
     ``blame`` is that of the failure's event: a "banner" or a "consequence" does not say why. ``ranks`` are those that say it.
@@ -146,8 +139,7 @@ class Outcome:
     blame: Blame = "cause"
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """How a launch ended that had been ready, and the lines that say so."""
 
     kind: Ended
@@ -157,8 +149,7 @@ class Ending:
     blame: Blame = "cause"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """Something worth saying of a launch: a sentence, the lines that show it, and what to do about it (may be empty)."""
 
     id: str
@@ -168,8 +159,7 @@ class Finding:
     remedy: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseRange:
+class ReleaseRange(Struct, frozen=True):
     """The SGLang releases that the wordings allow: from ``since`` on, before ``until``; None is open. Empty if they disagree."""
 
     since: str | None = None
@@ -192,8 +182,7 @@ class ReleaseRange:
         return not is_late and not is_early
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """One stream of a launch: a file, or what one origin said in it. ``number`` is the node's rank where ``server_args`` tell."""
 
     file: str
@@ -203,8 +192,7 @@ class Node:
     last_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """What a log says of one launch, without opinion.
 
     ``has_start``: the log shows it from its beginning. ``followed_by``: where the next launch begins in the same stream.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import total_ordering
+
+from msgspec import Struct
 
 _PART = re.compile(r"(?P<name>ATTN_CP|MOE_DP|DP|PP|TP|EP|gpu(?:_id)?=)(?P<number>\d+)$")
 _FIELD_OF = {
@@ -20,8 +21,7 @@ _FIELD_OF = {
 
 
 @total_ordering
-@dataclass(frozen=True, slots=True)
-class Rank:
+class Rank(Struct, frozen=True):
     """One process and its coordinates. None means "not printed", never 0.
 
     Equality is that of ``node`` and the whole ``tag``; order is numeric (TP2 before TP10). A launch on one device prints no tag at

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from logscope.clock import seconds_between
 from logscope.errors import NoLaunchError, SourceError
@@ -20,8 +22,7 @@ from logscope.wrapped import wrapped_in
 HELD_EVENTS = 50_000  # events of a launch whose workers are not known yet: more are not held back
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(Struct):
     """How to read, and what went wrong on the way: a damaged file is read as far as it goes.
 
     ``silence_s``: silence from which on an unfinished launch counts as hung. ``on_read``: told the bytes taken from files.
@@ -33,7 +34,7 @@ class Reading:
     on_read: Callable[[int], None] | None = None
     problems: list[SourceError] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
-    _recogniser: Recogniser | None = field(default=None, repr=False)
+    _recogniser: Recogniser | None = None
 
     @property
     def recogniser(self) -> Recogniser:
@@ -172,8 +173,7 @@ def _silence(segment: Segment, source: Source, state: ReadState, packs: Packs) -
     return max(silences, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Spoken:
+class Spoken(Struct, frozen=True):
     """One event or drift with the number of its launch, its node and its worker."""
 
     launch: int

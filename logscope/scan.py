@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 Block = bytes | bytearray
 LONGEST_LINE = 64 << 20  # a "line" that is longer, without a line end, is read in parts of this size
@@ -112,8 +113,7 @@ def _regex_of(node: _Node) -> bytes:
     return ways[0] if len(ways) == 1 else b"(?:" + b"|".join(ways) + b")"
 
 
-@dataclass(slots=True)
-class ReadState:
+class ReadState(Struct):
     """What is known of a log while it is read: physical lines so far, and the bytes it ends with.
 
     ``follow``: the next line is asked for, whatever it holds.
@@ -122,7 +122,7 @@ class ReadState:
     lines: int = 0
     ends_whole: bool = True
     tail: bytes = b""
-    follow: bool = field(default=False, repr=False)
+    follow: bool = False
 
 
 class RawLine(NamedTuple):

@@ -10,7 +10,8 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 ArgValue = str | int | float | bool | None | tuple["ArgValue", ...]
 
@@ -25,16 +26,14 @@ LARGEST_NUMBER = 2**63
 MOST_RANKS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class ServerArgs:
+class ServerArgs(Struct, frozen=True):
     """The printed arguments: name -> value. ``complete`` is False when the text is cut; a value at the cut is left out."""
 
     values: Mapping[str, ArgValue] = field(default_factory=dict)
     complete: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A launch command: what was typed. Flags are named like the fields of server_args."""
 
     env: Mapping[str, str] = field(default_factory=dict)

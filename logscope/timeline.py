@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
+
+from msgspec import Struct
 
 from logscope.clock import seconds_between
 from logscope.model import Event, Launch, PhaseSpan, Pos, Worker
@@ -18,8 +19,7 @@ SHORTEST_GAP_S = 2.0  # clocks have one-second steps: less is not seen with cert
 CLOCK_STEP_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineRow:
+class TimelineRow(Struct, frozen=True):
     """One line of a rank's timeline. ``avail`` is the free memory at that moment, ``used`` what the phase took, both in bytes."""
 
     rank: Rank
@@ -35,8 +35,7 @@ class TimelineRow:
     pos: Pos
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseRow:
+class PhaseRow(Struct, frozen=True):
     """One phase of one worker of one rank, or a gap in which no phase is open (``phase`` is ``gap``, ``kind`` says where).
 
     ``duration`` is the line's own figure where it prints one, else by the clock (one-second steps). ``used`` is what the lines print, or

@@ -7,14 +7,14 @@ number is stands in the pattern files; no other module knows what a GiB is.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+
+from msgspec import Struct
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(Struct, frozen=True):
     """A printed number in base units, and the step of its last printed digit.
 
     21.71 GB is 21.705..21.715 GiB: ``value`` is 21.71 GiB in bytes, ``resolution`` 0.01 GiB in bytes. Bytes and counts are whole
@@ -45,8 +45,7 @@ class Quantity:
         return Quantity(self.value - other.value, self.resolution + other.resolution)
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """A unit of the pattern files: how to get to the base unit, and what the base unit adds to a field's name."""
 
     scale: Decimal

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from logscope.budget.interval import Interval, NotModelled
 from logscope.budget.releases import since
@@ -15,8 +16,7 @@ FP4_BLOCK = 16
 SCALE_BLOCK = 128
 
 
-@dataclass(frozen=True, slots=True)
-class Heads:
+class Heads(Struct, frozen=True):
     """Keys and values by head (MHA, GQA, MQA). ``kv_heads`` of the whole model; ``v_head_dim`` None: as ``head_dim``."""
 
     kv_heads: int
@@ -24,8 +24,7 @@ class Heads:
     v_head_dim: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Latent:
+class Latent(Struct, frozen=True):
     """One latent vector per token (MLA), the same on every rank. ``index_head_dim``: of the indexer of NSA/DSA models.
 
     ``index_layers``: layers that keep indexer keys, None for all. ``scaled_fp8``: the cache is FP8 e4m3 and the backend keeps scales
@@ -39,16 +38,14 @@ class Latent:
     scaled_fp8: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """The sliding-window layers of a hybrid model: their number on this stage, and their heads."""
 
     layers: int
     heads: Heads
 
 
-@dataclass(frozen=True, slots=True)
-class KvModel:
+class KvModel(Struct, frozen=True):
     """What the cell size depends on.
 
     Attributes:

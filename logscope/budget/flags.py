@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Vision:
+
+class Vision(Struct, frozen=True):
     """The vision tower of a multimodal model; 24 layers of 1024 is what SGLang takes where the configuration does not say.
 
     ``configured``: whether the model has a vision_config at all (from 0.4.9.post3 on one without is not reduced).
@@ -18,8 +18,7 @@ class Vision:
     configured: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchFlags:
+class LaunchFlags(Struct, frozen=True):
     """What the default fraction depends on. None is "not given": SGLang chooses.
 
     Attributes:
@@ -73,8 +72,7 @@ class LaunchFlags:
     xpu: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DefaultFraction:
+class DefaultFraction(Struct, frozen=True):
     """The chosen fraction: as the server arguments print it, and as the budget uses it.
 
     ``reserved_mib`` and the two sizes are what it came from (0.5.3 on), None where it came from a table.

@@ -9,8 +9,9 @@ in single precision, which rounds 94 GiB to 8 KiB: a token count can differ by o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from logscope.budget.interval import Interval, exact, over_corners
 from logscope.budget.releases import since
@@ -20,8 +21,7 @@ ROUND_BYTES_SINCE = "0.5.7"
 NOTHING = exact(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Reserve:
+class Reserve(Struct, frozen=True):
     """Bytes that the budget leaves free, and what sets them: the fraction, a floor, or either within the intervals."""
 
     amount: Interval

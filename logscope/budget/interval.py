@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from logscope.units import Quantity
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """All values from ``low`` to ``high``, both included; in base units.
 
     Raises:
@@ -47,8 +47,7 @@ class Interval:
         return Interval(self.low - other.high, self.high - other.low)
 
 
-@dataclass(frozen=True, slots=True)
-class NotModelled:
+class NotModelled(Struct, frozen=True):
     """Stands where a number would be wrong: ``reason`` says which part of SGLang's arithmetic is not known here."""
 
     reason: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from logscope.budget.interval import NotModelled
 from logscope.budget.releases import since
@@ -14,8 +14,7 @@ PADDED_SINCE = "0.5.17"
 DEFAULT_STATES = 512
 
 
-@dataclass(frozen=True, slots=True)
-class States:
+class States(Struct, frozen=True):
     """What the state pool depends on.
 
     Attributes:
@@ -44,8 +43,7 @@ class States:
     replay: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StateSplit:
+class StateSplit(Struct, frozen=True):
     """What is left for the KV cache, bytes, may be negative; the states (``max_mamba_cache_size``); and the requests that they serve.
 
     From 0.5.13 on a launch fails without a state or a request.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from logscope.budget.architectures import (
     DERIVE_HEAD_DIM,
@@ -35,8 +37,7 @@ _FP4_CACHES = ("fp4_e2m1", "nvfp4", "fp4_mx_block16")
 _LIKE_THE_TARGET = ("EAGLE", "EAGLE3", "NEXTN", "STANDALONE")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
+class ModelFacts(Struct, frozen=True):
     """What a config.json says of a model's shape; None where it does not say, nor SGLang derive it.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from logscope.budget.releases import since
 
@@ -14,8 +15,7 @@ STAGE_MINIMUM_SINCE = "0.5.2"
 HEADROOM_SINCE, HEADROOM_UNTIL = "0.4.3.post3", "0.5.7"
 
 
-@dataclass(frozen=True, slots=True)
-class Speculation:
+class Speculation(Struct, frozen=True):
     """Flags of speculative decoding with a draft model: EAGLE (which includes MTP) and, from 0.5.2 on, STANDALONE."""
 
     steps: int
@@ -23,8 +23,7 @@ class Speculation:
     draft_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class TokenCount:
+class TokenCount(Struct, frozen=True):
     """Tokens of the target's pool, and the limit that set them. ``headroom``: tokens above what the budget holds."""
 
     tokens: int

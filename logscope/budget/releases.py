@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Generic, TypeVar
 
+from msgspec import Struct
 from packaging.version import Version
 
 from logscope.budget.interval import Interval, NotModelled
@@ -52,8 +52,7 @@ def since(release: str, first: str) -> bool:
     return _version(release) >= _version(first)
 
 
-@dataclass(frozen=True, slots=True)
-class ByRelease(Generic[Result]):
+class ByRelease(Struct, Generic[Result], frozen=True):
     """A result and the releases that give it: from ``since`` on, before ``until``; None is open."""
 
     since: str

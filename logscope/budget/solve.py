@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from logscope.budget.cells import SPLIT_SINCE, KvModel, cell_size
 from logscope.budget.formula import NOTHING, Reserve, reserve, tokens
@@ -16,8 +17,7 @@ from logscope.budget.window import split_window
 _STEPS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """What a launch's budget depends on, but for the fraction.
 
     Attributes:
@@ -51,8 +51,7 @@ class Launch:
     multimodal: Interval = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(Struct, frozen=True):
     """What a launch gets on one rank.
 
     Attributes:
@@ -73,8 +72,7 @@ class Capacity:
     state_requests: Interval | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
+class _Point(Struct, frozen=True):
     """One end of a capacity: whole numbers for one exact budget."""
 
     rest: float

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from logscope.budget.cells import SPLIT_SINCE, Heads, KvModel, cell_size, layer_bytes, refuse
 from logscope.budget.formula import tokens
@@ -14,8 +15,7 @@ BYTES_SPLIT_SINCE = "0.5.9"
 ONE_STEP_SINCE = "0.5.11"
 
 
-@dataclass(frozen=True, slots=True)
-class WindowPools:
+class WindowPools(Struct, frozen=True):
     """Tokens of both pools. ``max_total_tokens`` is what the server reports: the full pool's, or the window pool's where no other is."""
 
     full: int

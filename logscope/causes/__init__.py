@@ -7,8 +7,9 @@ a module adds what the phase, the figures and the other lines tell.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from importlib import import_module
+
+from msgspec.structs import replace
 
 from logscope.causes._case import build_case, failed_at
 from logscope.causes._types import Case, Diagnosis, Direction

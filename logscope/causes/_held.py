@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from logscope.causes._types import Case
 from logscope.causes._words import argument, uncapped
@@ -18,8 +19,7 @@ _ALLOCATOR = re.compile(r"PYTORCH_(?:[A-Z]+_)?ALLOC_CONF")
 _ALLOCATORS = {"CUDA": "PYTORCH_CUDA_ALLOC_CONF", "HIP": "PYTORCH_HIP_ALLOC_CONF", "NPU": "PYTORCH_NPU_ALLOC_CONF"}
 
 
-@dataclass(frozen=True, slots=True)
-class Others:
+class Others(Struct, frozen=True):
     """Memory, bytes, that is not of this process's allocator; surely another process's, or only outside of torch."""
 
     amount: float

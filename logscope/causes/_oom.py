@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from logscope.amounts import gib_text, tokens_text
 from logscope.budget import Interval, exact, interval_of
@@ -74,8 +75,7 @@ def beyond(asked: Quantity | None, free: Quantity | None) -> Interval:
 # ---- lower the fraction ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Lower:
+class Lower(Struct, frozen=True):
     """What to lower, in words; ``direction`` is "lower" where it is the fraction, ``fraction`` the value to set."""
 
     remedy: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from logscope.causes._types import Case
 from logscope.causes._words import argument
@@ -103,8 +104,7 @@ def _open_capture(case: Case) -> PhaseSpan | None:
     return own[-1] if own else None
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far a capture was.
 
     Attributes:

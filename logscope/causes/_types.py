@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from logscope.model import Event, Finding, Launch, Pos
 from logscope.packs import Packs
@@ -12,8 +13,7 @@ from logscope.sizing import Sizing
 Direction = Literal["raise", "lower"]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """A launch that failed.
 
     Attributes:
@@ -50,8 +50,7 @@ class Case:
         return self.said.pattern.cause == cause
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """A root cause.
 
     Attributes:

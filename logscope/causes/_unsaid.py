@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from logscope.causes._types import Case, Diagnosis
 from logscope.causes._words import NONE_WORKS, floor_of, per_rank, raise_fraction

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from logscope.budget import exact
 from logscope.causes._held import after_free_memory, memory_findings

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from logscope.checker.baseline import Baseline, last_of_each, named_baseline, read_baseline, write_baseline
 from logscope.checker.judge import judge_rule, lane_fits

@@ -10,8 +10,9 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from logscope.checker.types import RuleFile
 from logscope.errors import LogscopeError, RulesError, UsageError
@@ -28,8 +29,7 @@ SCHEMA = 1
 _FROM_STORED = re.compile(r"(?P<file>.+\.json)#\d")
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """Launches that worked, and where they come from (``provenance``: n, date, releases, pack hash, logs)."""
 
     launches: tuple[Launch, ...]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from logscope.checker.amounts import holds, limit_of
 from logscope.checker.reduce import PER_VALUE, middle, places_of, reduced, same_values
@@ -24,8 +25,7 @@ _NOT_OVER = "the log does not show the launch become ready or fail"
 _Baselines = Sequence[Sequence[Value]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """One number that a bound is about: the values behind it, its limit, and what the baselines have in its place."""
 
     number: Quantity

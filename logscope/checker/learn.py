@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from logscope.checker.baseline import pack_hash
 from logscope.checker.judge import judge_rule
@@ -27,8 +28,7 @@ TOKEN_SHARE = 0.99
 READY_WHY = "nothing else matters if the server never came up"
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
+class _Draft(Struct, frozen=True):
     """A rule that may hold: its text is the body of a [[rule]]."""
 
     name: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from logscope.checker.baseline import launches_of
 from logscope.checker.judge import judge_rule
@@ -12,8 +13,7 @@ from logscope.checker.types import Rule, RuleFile, RuleTest, Status
 from logscope.packs import Packs
 
 
-@dataclass(frozen=True, slots=True)
-class SelfTest:
+class SelfTest(Struct, frozen=True):
     """One test of a rule, and what came out; ``status`` is None where its lines hold no launch."""
 
     rule: Rule

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from logscope.checker.unknown import find_unknown, unknown_in
 from logscope.explainer import Explanation, Question, explain_launch
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from logscope.differ import Difference
 
 
-@dataclass(slots=True)
-class Subject:
+class Subject(Struct):
     """A launch to be checked; ``text``: the log itself where it is no file."""
 
     launch: Launch

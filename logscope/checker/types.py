@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from logscope.model import Level, Pos
 from logscope.packs import Place
@@ -19,8 +20,7 @@ FLAGS = "command line"  # where rules from flags stand, in place of a file
 LEVELS: Mapping[Level, int] = {"error": 0, "warning": 1, "note": 2}  # worst first
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(Struct, frozen=True):
     """A number in base units and its dimension: "bytes", "s", "tokens", "percent" or "" for plain numbers."""
 
     value: float
@@ -28,8 +28,7 @@ class Amount:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """A comparison: with an amount, or with the baseline's value plus or minus an amount (or a share of it)."""
 
     operator: Operator
@@ -39,8 +38,7 @@ class Bound:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
+class Select(Struct, frozen=True):
     """Which values a rule looks at: of one source, of these ranks and this worker."""
 
     source: Source
@@ -51,8 +49,7 @@ class Select:
     role: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Expect:
+class Expect(Struct, frozen=True):
     """What a rule asks for; exactly one kind of it.
 
     ``bounds``: quantifier -> bound, over selected values. ``equals``: a text or number. ``reach`` with ``ranks`` and
@@ -75,8 +72,7 @@ class Expect:
     unchanged: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(Struct, frozen=True):
     """When rules apply: labels from the command line, arguments in force, a range of releases."""
 
     name: str
@@ -86,8 +82,7 @@ class Lane:
     until: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RuleTest:
+class RuleTest(Struct, frozen=True):
     """A test that a rule carries: lines of a log, lines of a baseline, labels, and the status that must come out."""
 
     given: str
@@ -97,8 +92,7 @@ class RuleTest:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One sentence that must hold of a launch."""
 
     id: str
@@ -123,8 +117,7 @@ class Rule:
         return str(self.place) if self.is_in_file else FLAGS
 
 
-@dataclass(frozen=True, slots=True)
-class RuleFile:
+class RuleFile(Struct, frozen=True):
     """A rules file: its rules, lanes, and the baseline that it names, with where it does."""
 
     name: str
@@ -134,8 +127,7 @@ class RuleFile:
     baseline_at: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """One selected value: whose, how much, and the line that says so. Texts have no number."""
 
     rank: str
@@ -145,8 +137,7 @@ class Value:
     pos: Pos | None
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """What became of one rule on one launch.
 
     ``expected`` and ``found`` are for people; ``values`` all that was looked at; ``evidence`` the first lines; ``cause`` the likely
@@ -166,8 +157,7 @@ class Result:
     remedy: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """What one expectation came to, before it is a result."""
 
     status: Status
@@ -179,8 +169,7 @@ class Judgement:
     limits: Mapping[Quantifier, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """All results of a check: the one type that every output format is made from.
 
     ``properties`` are facts of the launch (model, tp, release) for reports; ``source`` the logs; ``rules`` the rules file.

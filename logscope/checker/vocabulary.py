@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import get_args
+
+from msgspec import Struct
 
 from logscope.causes import LAST, ORDER
 from logscope.checker.types import Select, Source
@@ -29,8 +30,7 @@ DRIFT = "drift"
 READY = "ready"  # whichever line ends a launch so: it differs by release and node
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """What is wrong with a word, and what to do."""
 
     what: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from logscope.errors import UsageError
 from logscope.model import Launch
@@ -13,8 +14,7 @@ from logscope.reading import Reading, read_launches
 from logscope.words import name_of
 
 
-@dataclass(frozen=True, slots=True)
-class SideSpec:
+class SideSpec(Struct, frozen=True):
     """What the user named: the logs of one side, and which launch of them ("last", or a number)."""
 
     text: str

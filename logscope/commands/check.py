@@ -5,11 +5,11 @@ The checker is imported when a check runs: ``--help`` shows every command, and h
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from msgspec.structs import replace
 
 from logscope.commands import _shared as shared
 from logscope.commands._actions import write_for_actions

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from logscope.causes import diagnose
 from logscope.differ.arguments import acts_on, changed_args, changed_facts

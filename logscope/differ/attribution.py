@@ -13,7 +13,8 @@ the budget gives. What caps and whole pages do to them, and Mamba states that th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from logscope.differ.figures import Figures, cells_of, figures_of, init_of, middle, tokens_of, with_states
 from logscope.differ.types import Attribution, Side, Term

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from logscope.differ.types import ArgChange, Attribution, Change, PhaseTime, Side
 from logscope.packs import Packs
@@ -11,8 +12,7 @@ from logscope.packs import Packs
 BESIDE = ("graphs", "draft_memory", "distributed_init_beside", "pool")  # effects on memory that is not the budget's
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """Something measurable that differs: a term of the budget, memory beside it, or time (seconds).
 
     ``before`` and ``after`` are its own figures; ``where`` are the ranks that it is about, empty where that is all of them.
@@ -42,8 +42,7 @@ class Effect:
         return self.seconds is None and self.term not in BESIDE
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """All that causes are told from."""
 
     before: Side

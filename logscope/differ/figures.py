@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from logscope import budget
 from logscope.budget import Interval, exact
@@ -18,8 +20,7 @@ _WEIGHTS = "weights"
 _INIT = "init_torch_distributed.end"
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """The figures of one launch: bytes, and the steps that they are printed in.
 
     ``total`` is T, the least over the ranks; ``own_total`` that of the rank whose ``avail`` is the least. ``rank`` is its name, ``inits``

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from logscope.differ.align import KEY, align, spread_of
 from logscope.differ.ranks import in_order
@@ -21,8 +22,7 @@ _DEBUG = "debug_profile"  # printed by patched builds: a launch that does not pr
 _VAGUE = ("available_mem_bytes",)  # measured without emptying the allocator's cache first
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
+class Tolerance(Struct, frozen=True):
     """What counts as the same beyond print resolution: bytes, seconds, or a share (0.01 is 1 %); 0 is none."""
 
     bytes: float = 0.0
@@ -94,8 +94,7 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
+class _Shown(Struct, frozen=True):
     """What a launch shows, told once for all its steps.
 
     ``end`` is the order of the phase in which it ended, infinity where it became ready; ``said`` are (event id, worker).
@@ -114,8 +113,7 @@ def _shown(launch: Launch, packs: Packs) -> _Shown:
     return _Shown(launch, _end_of(launch, packs), said, "draft" in launch.workers)
 
 
-@dataclass(frozen=True, slots=True)
-class _Judge:
+class _Judge(Struct, frozen=True):
     before: _Shown
     after: _Shown
     patterns: Mapping[str, Pattern]

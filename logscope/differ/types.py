@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from logscope.causes import Diagnosis
 from logscope.model import Launch, Pos
@@ -18,8 +19,7 @@ _SETTINGS = {  # numbers of tokens that lines repeat from the arguments or the m
 CauseKind = Literal["argument", "environment", "inferred", "memory", "time", "failure", "release"]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One value of one step in both launches. Numbers in base units (``unit``: bytes, s, tokens, or empty); texts have no ``delta``.
 
     ``rank`` is a rank's tag; "least" or "most" where the topologies differ. ``order`` is where the step stands in a launch.
@@ -58,8 +58,7 @@ class Change:
         return _SETTINGS.get(self.field, self.field)
 
 
-@dataclass(frozen=True, slots=True)
-class ArgChange:
+class ArgChange(Struct, frozen=True):
     """An argument, environment variable or fact that differs. ``noise``: it differs from run to run and means nothing."""
 
     name: str
@@ -69,8 +68,7 @@ class ArgChange:
     noise: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """A part of the change of the budget, in bytes on each rank, and what it is worth in tokens (None: no cell size known).
 
     ``before`` and ``after`` are the amounts behind it, in bytes; None where they are not told or printed by lines of their own.
@@ -84,8 +82,7 @@ class Term:
     after: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Attribution:
+class Attribution(Struct, frozen=True):
     """The change of the KV budget, split into terms that add up with the residual; bytes on each rank and tokens.
 
     ``before`` and ``after`` are the budgets, None where a launch does not tell it; then there are no terms. ``missing`` is the residual
@@ -109,8 +106,7 @@ class Attribution:
         return None if self.before is None or self.after is None else self.after - self.before
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseTime:
+class PhaseTime(Struct, frozen=True):
     """The time of a phase in both launches, seconds: of the rank that took longest. None where it was not reached."""
 
     phase: str
@@ -118,8 +114,7 @@ class PhaseTime:
     after: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Struct, frozen=True):
     """Why the launches differ: what was changed, and what that explains (after - before); ``sentence`` says it.
 
     ``is_of_budget``: it acts on the KV budget or the capacity, not on memory beside it or on time. ``together_with`` are arguments that
@@ -142,8 +137,7 @@ class Cause:
         return (self.name, *self.together_with)
 
 
-@dataclass(frozen=True, slots=True)
-class RuledOut:
+class RuledOut(Struct, frozen=True):
     """What differs and is not the cause: its effect in bytes, and why that is told."""
 
     name: str
@@ -151,8 +145,7 @@ class RuledOut:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Divergence:
+class Divergence(Struct, frozen=True):
     """The first step at which the launches part. The values are of ``rank``; ``ranks`` are all that part there, and
     ``of`` says how many have the step.
     """
@@ -171,8 +164,7 @@ class Divergence:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One launch of the comparison: its name for people, its figures, and why it failed."""
 
     name: str
@@ -181,8 +173,7 @@ class Side:
     diagnosis: Diagnosis | None
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """All of it. ``lines`` are the verdict, sentence by sentence; ``notes`` say what could not be compared, and why; ``absent`` are the
     sentences of the verdict about ranks that are missing or silent.
     """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from logscope.causes import Diagnosis, diagnose
 from logscope.explainer import capacity, claims, fractions, hints, memory, no_fraction, ranks, times, what_if

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from logscope.causes import Diagnosis
 from logscope.explainer._types import Question
@@ -16,8 +17,7 @@ from logscope.sizing import RankSizing, Sizing
 from logscope.words import ranks_text
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """A launch, its figures, why it failed (if it did), its ledger, what is asked, and bytes per token from elsewhere."""
 
     launch: Launch

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from logscope.budget import Interval
 from logscope.causes import Diagnosis, Direction
@@ -24,8 +25,7 @@ FINDING_IDS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """What is asked beside "what happened".
 
     Attributes:
@@ -39,8 +39,7 @@ class Question:
     source: Source | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """A line of the budget: what it is, its amount (bytes, or a fraction), how it is computed, and where it stands."""
 
     name: str
@@ -50,8 +49,7 @@ class Term:
     evidence: tuple[Pos, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """Something to set: the flags as typed, what they give, and why they are listed. ``is_now``: what ran already.
 
     ``is_together``: it is all what-ifs at once, which stand alone before it.
@@ -64,8 +62,7 @@ class Offer:
     is_together: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """What is to be said of a launch; ``verdict`` is the sentence that comes first.
 
     ``suggested`` is the fraction to set, None where it is not the flag to turn. ``judged``: the log was enough for an answer.

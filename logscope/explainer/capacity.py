@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from logscope.amounts import flag_text, gib_text, tokens_text
 from logscope.budget import Interval, exact, requests_that_fit

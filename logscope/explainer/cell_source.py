@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from logscope.amounts import cell_text
 from logscope.budget import (
@@ -32,16 +34,14 @@ from logscope.model import Launch
 from logscope.sizing import Cell, Sizing
 
 
-@dataclass(frozen=True, slots=True)
-class GivenCell:
+class GivenCell(Struct, frozen=True):
     """Bytes per token and rank as somebody knows them."""
 
     size: float
     option: str = "--cell-bytes"
 
 
-@dataclass(frozen=True, slots=True)
-class OtherLog:
+class OtherLog(Struct, frozen=True):
     """A launch with a pool line, and its figures."""
 
     option: str
@@ -49,8 +49,7 @@ class OtherLog:
     sizing: Sizing
 
 
-@dataclass(frozen=True, slots=True)
-class ModelConfig:
+class ModelConfig(Struct, frozen=True):
     """The facts of a model's config.json."""
 
     option: str
@@ -60,8 +59,7 @@ class ModelConfig:
 Source = GivenCell | OtherLog | ModelConfig
 
 
-@dataclass(frozen=True, slots=True)
-class Hint:
+class Hint(Struct, frozen=True):
     """Bytes per token from a source, held against a launch.
 
     Attributes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from logscope.budget.architectures import HEADS, LATENT, SPARSE
 from logscope.model import Launch
@@ -24,8 +25,7 @@ _SHAPING = (  # other arguments that change what a token takes, compared where b
 _UNSET: tuple[ArgValue, ...] = (None, False, "", "{}")
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """Something that bytes per token depend on: ``key`` is compared, ``shown`` is what it is called."""
 
     key: object

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from logscope.events import Recogniser
 from logscope.lines import read_lines
@@ -28,8 +30,7 @@ _MEMORY = re.compile(
 )
 
 
-@dataclass(slots=True)
-class Gap:
+class Gap(Struct):
     """A group of unrecognised lines that differ in their numbers, paths and quoted texts only.
 
     ``text`` is the first of them, without its prefixes; ``is_cut``: it is longer than that. ``near`` are the events whose literal it holds.

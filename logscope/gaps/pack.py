@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from logscope.gaps.find import TOKEN, Gap
 from logscope.packs import SHORTEST_LITERAL, Packs, compile_regex
@@ -27,8 +28,7 @@ _PIECES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
+class _Value(Struct, frozen=True):
     """A number (or a list of numbers) of a line, and what it is guessed to be."""
 
     name: str
@@ -36,8 +36,7 @@ class _Value:
     token: re.Match[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
+class _Draft(Struct, frozen=True):
     """A gap as an event."""
 
     gap: Gap

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from logscope.clock import seconds_between
 from logscope.launch.outcome import LogEnd, begins_at_the_start, judge
@@ -23,8 +25,7 @@ NodeKey = tuple[tuple[str, str], ...]
 _PER_NODE = ("node_rank", "host", "port", "random_seed", "nccl_port", "base_gpu_id", "log_level")
 
 
-@dataclass(slots=True)
-class NodeLog:
+class NodeLog(Struct):
     """A closed segment and how its log ends: see ``LogEnd``."""
 
     segment: Segment

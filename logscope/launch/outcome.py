@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from logscope.clock import read_clock
 from logscope.model import Ending, Event, Outcome, Pos
@@ -15,8 +16,7 @@ _TRACEBACK = 200  # lines, of all ranks together
 _WHY = {"cause": 0, "banner": 1, "consequence": 2}
 
 
-@dataclass(frozen=True, slots=True)
-class LogEnd:
+class LogEnd(Struct, frozen=True):
     """How the log of a launch ends.
 
     ``whole`` is False when its last line has no line end. ``silent_s`` is how long it has been silent, None where that is not known.

@@ -8,7 +8,8 @@ memory that was taken is free again, or a rank starts over after the launch was 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from logscope.clock import seconds_between
 from logscope.model import Drift, Event
@@ -19,8 +20,7 @@ CLOCK_SLACK_S = 2.0  # lines of one process are in order; clocks have one-second
 KEPT_PER_PATTERN = 20_000  # further events of one pattern are counted, and the last one is kept
 
 
-@dataclass(slots=True)
-class Segment:
+class Segment(Struct):
     """What one stream says of one launch."""
 
     file: str
@@ -88,8 +88,7 @@ class Segment:
         self.events.sort(key=lambda event: event.pos.line)
 
 
-@dataclass(slots=True)
-class _RankState:
+class _RankState(Struct):
     """What a rank has said so far in this launch."""
 
     time: str | None = None

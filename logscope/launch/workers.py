@@ -8,7 +8,8 @@ before one "Memory pool end" are sliding-window and full pools of one model, not
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from logscope.model import Event, Worker
 from logscope.packs import Packs, Phase
@@ -39,8 +40,7 @@ def _draft_types(packs: Packs) -> tuple[str, ...]:
     return tuple(ending for phase in packs.phases.values() for ending in phase.draft_model_types)
 
 
-@dataclass(slots=True)
-class _RankWorkers:
+class _RankWorkers(Struct):
     """How far the workers of one rank are: which one loads, whose pool is being made.
 
     Phases before ``load_order`` are initialisation, those up to ``pool_order`` pools, later ones graphs.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from logscope.events import Recogniser
 from logscope.packcheck.envelope import envelope_problems, envelope_regex_problems, message_of
@@ -17,8 +19,7 @@ from logscope.packs.problems import Problem, pack_error
 __all__ = ["Checked", "check_packs", "load_checked_packs", "message_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """What a check looked at."""
 
     events: int

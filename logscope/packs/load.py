@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from logscope.errors import PackError
 from logscope.packs.builtin import builtin_dir
@@ -79,8 +80,7 @@ def read_understood(files: Iterable[NamedFile]) -> tuple[Packs, list[Problem]]:
     return packs, reader.problems
 
 
-@dataclass
-class _Reader:
+class _Reader(Struct):
     """Collects what the files hold, and every problem."""
 
     phases: dict[str, Phase] = field(default_factory=dict)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from regex import Pattern as CompiledRegex
@@ -19,8 +20,7 @@ Ends = Literal["ready", "failed", "failed_unless_progress", "stopped"]
 Blame = Literal["cause", "banner", "consequence"]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where in the pattern files something stands."""
 
     file: str
@@ -30,8 +30,7 @@ class Place:
         return f"{self.file}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """One phase of a launch, or of what comes after it. ``frequent``: lines that a log may hold by the million."""
 
     id: str
@@ -47,8 +46,7 @@ class Phase:
     frequent: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """One value of an event; ``result`` is its name in results, with the base unit."""
 
     name: str
@@ -61,8 +59,7 @@ class Field:
     map: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """A real line and the values that must be read from it, as printed."""
 
     line: str
@@ -70,8 +67,7 @@ class Sample:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(Struct, frozen=True):
     """The order-free form: ``key kv value`` pairs between separators, after the literal."""
 
     sep: str
@@ -79,8 +75,7 @@ class Pairs:
     without: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """One wording of an event. ``since`` is the first release with it, ``until`` the first without it; None is open.
 
     ``is_builtin``: it comes with logscope, where it is known that its regex runs away on no text.
@@ -132,8 +127,7 @@ def _anchored(text: str, open_end: bool) -> str:
     return text if open_end else rf"(?:{text})\Z"
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """One event: a thing that a launch says, in one or more wordings."""
 
     id: str
@@ -167,8 +161,7 @@ class Pattern:
         return tuple(dict.fromkeys([*self.contains, *(text for form in self.forms for text in form.contains)]))
 
 
-@dataclass(frozen=True, slots=True)
-class Prefix:
+class Prefix(Struct, frozen=True):
     """A declared piece around SGLang's message: what another program put in front, or SGLang's own prefix."""
 
     id: str
@@ -192,8 +185,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """Lines that belong together, such as a Python traceback."""
 
     id: str
@@ -203,8 +195,7 @@ class Block:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(Struct, frozen=True):
     """A text whose group ``secret`` is never shown; values that ``keep`` matches are no secrets.
 
     ``contains``: in lower case, what one of must stand in the text in any case, or the regex need not be tried.
@@ -236,8 +227,7 @@ class Secret:
         return not self.contains
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(Struct, frozen=True):
     """All that may stand around SGLang's message."""
 
     noise: tuple[Prefix, ...] = ()
@@ -248,8 +238,7 @@ class Envelope:
     secrets: tuple[Secret, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Packs:
+class Packs(Struct, frozen=True):
     """All pattern files: phases by id in launch order, patterns in file order, the envelope, flag aliases.
 
     ``noise_args`` are names of arguments (with stars) that differ from run to run, ``acts_on`` says what an argument acts on,

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
 
+from msgspec import Struct
+
 from logscope.errors import UsageError
 from logscope.report import Report
 
 
-@dataclass(frozen=True, slots=True)
-class Renderer:
+class Renderer(Struct, frozen=True):
     """One output format."""
 
     name: str

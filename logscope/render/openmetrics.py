@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from logscope import __version__
 from logscope.checker import Checked, Value
@@ -26,8 +27,7 @@ _FAMILIES: Mapping[str, tuple[str, str]] = {  # dimension of a value -> (name, u
 }
 
 
-@dataclass(slots=True)
-class _Family:
+class _Family(Struct):
     """One metric: its head, and its samples by their labels."""
 
     name: str

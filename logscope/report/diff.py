@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from logscope.differ import (
     SILENT,
@@ -38,8 +39,7 @@ _BESIDE_VALUES = 22  # columns for who gave it, the mark, and what stands betwee
 _NARROWEST_VALUE = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """What to show: every step (``all_rows``), one rank, one phase; None is all of them."""
 
     all_rows: bool = False

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
+
+from msgspec import Struct
 
 from logscope.rank import Rank
 from logscope.report.serving_view import View, duration_text, rate_text, together, width_text
@@ -18,8 +19,7 @@ LONGEST_ROW = 80
 _BETWEEN = 3  # columns of a terminal between those of a table
 
 
-@dataclass(frozen=True, slots=True)
-class _Figure:
+class _Figure(Struct, frozen=True):
     """A column of the table: its title, the value of a cell, and how it is written."""
 
     title: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from logscope.errors import UsageError
 from logscope.serving import DATED_FROM_S
@@ -17,8 +18,7 @@ FOLDED_FROM = 9  # ranks: the table shows their least and most instead of a row 
 _DAY_S = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """Which ranks to show: those whose tag is ``only`` (all if None), each in rows of its own if ``unfold``."""
 
     only: str | None = None
@@ -40,8 +40,7 @@ class Shown:
         return chosen
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """A launch as it is shown: in few buckets, some of its ranks. ``speakers``: those whose figures may be added.
 
     ``label`` writes a moment of the launch, seconds or a line.

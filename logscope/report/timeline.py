@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from logscope.errors import UsageError
 from logscope.frames import SCHEMA, Row, frame_rows
@@ -30,8 +31,7 @@ _STYLES: Mapping[OutcomeKind, Style] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Which ranks to show: those whose tag is ``only`` (all if None), each in rows of its own if ``unfold``."""
 
     only: str | None = None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, field
 
 from logscope.units import Quantity
 
@@ -15,8 +16,7 @@ CellUnit = Literal["text", "bytes", "s", "count"]
 Style = Literal["good", "bad", "warning", "aside", "plain"]
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """The smallest and the largest of several printed numbers; one number where they agree within their resolution."""
 
     low: Quantity
@@ -31,16 +31,14 @@ class Range:
 Cell = str | int | Quantity | Range | None
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column: its title, and what its numbers are."""
 
     title: str
     unit: CellUnit = "text"
 
 
-@dataclass(frozen=True, slots=True)
-class TableRow:
+class TableRow(Struct, frozen=True):
     """One row; ``is_detail`` rows belong to the row above them, ``mark`` makes one stand out."""
 
     cells: tuple[Cell, ...]
@@ -48,8 +46,7 @@ class TableRow:
     mark: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table for people."""
 
     title: str
@@ -57,8 +54,7 @@ class Table:
     rows: tuple[TableRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(Struct, frozen=True):
     """Amounts to draw as bars, longest = full width."""
 
     title: str
@@ -66,8 +62,7 @@ class Bars:
     rows: tuple[tuple[str, Quantity], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """Lines of text. ``good`` and ``bad`` are the sentence that says how a launch went. ``hang`` indents what of a line wraps."""
 
     lines: tuple[str, ...]
@@ -78,8 +73,7 @@ class Text:
 Section = Text | Table | Bars
 
 
-@dataclass(frozen=True, slots=True)
-class Records:
+class Records(Struct, frozen=True):
     """Flat rows for spreadsheets and data frames; ``schema`` is column -> (dtype, meaning)."""
 
     name: str
@@ -87,8 +81,7 @@ class Records:
     rows: Sequence[Mapping[str, str | int | float | bool | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """All that a command says: ``sections`` for people, ``data`` for programs (JSON), ``records`` for tables of data.
 
     ``checked`` are the results of a check, for the formats of CI systems; None for any other command.

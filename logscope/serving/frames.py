@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from logscope.errors import NoLaunchError
 from logscope.packs import Packs
@@ -22,8 +23,7 @@ _TEXT = "_text"
 _WHOLE_UNITS = ("count", "tokens")
 
 
-@dataclass(frozen=True, slots=True)
-class ServingFrames:
+class ServingFrames(Struct, frozen=True):
     """The lines of serving of some logs, one frame for each kind of line, rows in the order of the logs.
 
     All frames begin with

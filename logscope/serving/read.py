@@ -7,8 +7,10 @@ which finds what is left (launches, rare wordings), and one line of each templat
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from logscope.errors import SourceError
 from logscope.launch import NodeJoiner, Segment, split_streams
@@ -29,8 +31,7 @@ DRIFT_KEPT = 5
 SEARCHED_FROM = 100  # lines of a block that fit no template: there may be new ones
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """Rows of one launch and one file. ``node`` is the node's rank where the arguments tell it.
 
     ``launch`` is 0 for what was served before the first launch that the log shows; ``stream`` then tells logs and origins apart.
@@ -43,8 +44,7 @@ class Part:
     batch: Batch
 
 
-@dataclass(slots=True)
-class Serving:
+class Serving(Struct):
     """What is known of the logs besides their rows. ``launches``: how many they show. ``drift``: the first lines in an unknown wording."""
 
     words: Vocabulary = field(default_factory=Vocabulary)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import reduce
 from typing import Literal
+
+from msgspec import Struct, field
 
 from logscope.rank import Rank
 from logscope.serving.median import Histogram
@@ -21,8 +22,7 @@ _SHOWN: Mapping[Axis, Sequence[int]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """A figure of a bucket: what is done to which column of which lines.
 
     ``kinds``: of lines. ``column`` None: the lines themselves. ``beside``: only of lines that have this column, too.
@@ -58,8 +58,7 @@ MEASURES = (
 _PLACE = {measure.name: place for place, measure in enumerate(MEASURES)}
 
 
-@dataclass(slots=True)
-class Cell:
+class Cell(Struct):
     """The figures of one rank in one bucket; None where no line has the value."""
 
     figures: list[float | None] = field(default_factory=lambda: [None] * len(MEASURES))
@@ -111,8 +110,7 @@ def _ratio(amount: float | None, whole: float | None) -> float | None:
     return None if amount is None or not whole else amount / whole
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """A value, and the line that prints it."""
 
     value: float
@@ -121,8 +119,7 @@ class Moment:
     seconds: float | None
 
 
-@dataclass(slots=True)
-class RankSum:
+class RankSum(Struct):
     """All of a rank. ``peaks``: by column, the first line with the largest value; ``histogram`` tells the median."""
 
     rank: Rank
@@ -135,8 +132,7 @@ class RankSum:
 Key = tuple[int, int]  # bucket, rank
 
 
-@dataclass(slots=True)
-class LaunchSum:
+class LaunchSum(Struct):
     """The lines of serving of one launch, summed up.
 
     ``axis``: buckets are of seconds, or of lines where no clock is printed. ``width``: of a bucket, in seconds or lines.

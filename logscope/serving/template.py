@@ -8,8 +8,9 @@ lines this takes a twentieth of the time of a regular expression with named grou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from logscope.clock import read_clock
 
@@ -26,20 +27,17 @@ _ZEROS = 0x3030303030303030  # "00000000"
 _LARGEST_TAG_NUMBER = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Struct, frozen=True):
     """Bytes that stand in every line of a template."""
 
     text: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(Struct, frozen=True):
     """A date and a time of 19 bytes, ``2026-01-05 10:00:00``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(Struct, frozen=True):
     """Digits: at most eight, and exactly ``width`` where that is given.
 
     ``into`` is where the number goes; None: nowhere, and there may be sixteen.
@@ -49,8 +47,7 @@ class Number:
     width: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """No bytes: a place to remember, so many bytes further on."""
 
     offset: int
@@ -59,8 +56,7 @@ class Mark:
 Token = Literal | Clock | Number | Mark
 
 
-@dataclass(frozen=True, slots=True)
-class Scaled:
+class Scaled(Struct, frozen=True):
     """A value of one or two numbers, ``212`` and ``50``: (whole * 10**decimals + fraction) / divisor."""
 
     name: str
@@ -68,8 +64,7 @@ class Scaled:
     divisor: int
 
 
-@dataclass(slots=True)
-class Template:
+class Template(Struct):
     """What lines of one kind have in common. ``tag`` is the rank tag between its numbers; ``texts`` are values that are no numbers."""
 
     kind: str
@@ -82,8 +77,7 @@ class Template:
     hits: int = 0
 
 
-@dataclass(slots=True)
-class Walk:
+class Walk(Struct):
     """Some lines of a block, and how far each of them has been read.
 
     ``clock``: where their clocks stand. ``marks``: places in the block, one array for each mark.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct, field
 
 from logscope.model import Pos
 
@@ -27,8 +28,7 @@ MISSING = -1
 DATED_FROM_S = 1e8  # seconds; a clock without a date counts from midnight
 
 
-@dataclass(slots=True)
-class Vocabulary:
+class Vocabulary(Struct):
     """Gives the words of a log (rank tags, origins, text values) small numbers."""
 
     words: list[str] = field(default_factory=list)
@@ -48,8 +48,7 @@ class Vocabulary:
         return None if code == MISSING else self.words[code]
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """Lines of one kind, in file order; all columns are equally long.
 
     ``line``: physical lines. ``seconds``: the clock as ``clock.read_clock`` reads it, NaN where none is printed. ``rank`` and ``origin``:
@@ -104,8 +103,7 @@ def joined(batches: Sequence[Batch]) -> Batch:
     )
 
 
-@dataclass(slots=True)
-class Unread:
+class Unread(Struct):
     """Values that should be numbers and are none (``nan``): how many of each name, and the first one as printed, with its line."""
 
     counts: dict[str, int] = field(default_factory=dict)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from logscope.budget import Interval, fraction_for_rest, minimum_fraction
 from logscope.model import Event, Launch, Pos
@@ -14,8 +16,7 @@ FLAG = "mem_fraction_static"
 EXACT = 1e-6  # typed fractions have few digits; floats that were multiplied have many
 
 
-@dataclass(frozen=True, slots=True)
-class Clues:
+class Clues(Struct, frozen=True):
     """What the implied fraction rests on.
 
     ``rest``: what the pools that the budget pays for take, None where that is not known. ``is_floor``: something else than the

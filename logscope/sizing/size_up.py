@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from logscope.budget import Interval, NotModelled, by_release, exact, least, measured_cell_size, rest, union
 from logscope.model import Event, Launch
@@ -18,8 +19,7 @@ from logscope.sizing.types import BoundBy, Cell, Fraction, Pool, RankSizing, Siz
 from logscope.timeline import token_capacity
 
 
-@dataclass(frozen=True, slots=True)
-class _Paid:
+class _Paid(Struct, frozen=True):
     """The pools that the budget pays for, of one rank."""
 
     pools: tuple[Pool, ...]

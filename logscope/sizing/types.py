@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from logscope.budget import Interval
 from logscope.model import Pos, Worker
@@ -14,8 +15,7 @@ BoundBy = Literal["fraction", "max_total_tokens", "mamba", "swa", "draft", "page
 Verdict = Literal["meets", "below", "above", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
-class Stated:
+class Stated(Struct, frozen=True):
     """A figure and the line that states it; ``derived`` where it is a sum or difference of printed ones."""
 
     amount: Interval
@@ -23,8 +23,7 @@ class Stated:
     derived: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """One pool of one rank. ``item`` is its name in the ledger, ``size`` in bytes; ``tokens`` None where the line has none."""
 
     worker: Worker | None
@@ -35,8 +34,7 @@ class Pool:
     pos: Pos
 
 
-@dataclass(frozen=True, slots=True)
-class RankSizing:
+class RankSizing(Struct, frozen=True):
     """The figures of one rank, bytes.
 
     ``total`` is T, free before the weights; ``avail`` is A, free when the pools are due; ``after`` is free when they stand;
@@ -52,8 +50,7 @@ class RankSizing:
     unexplained: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """Bytes per token and rank. ``charged`` is what the budget pays for a token: with the draft's layers, where they count."""
 
     size: Interval
@@ -61,8 +58,7 @@ class Cell:
     source: CellSource
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """A DEBUG line with the terms of the budget, and what of it does not fit the rest of it (empty: all of it is confirmed)."""
 
     pos: Pos
@@ -71,8 +67,7 @@ class Profile:
     faults: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Fraction:
+class Fraction(Struct, frozen=True):
     """mem_fraction_static: as typed, as in force, as the numbers imply, and the least with which anything is left.
 
     ``implied`` is None where no pool line tells. ``is_floor``: another limit set the pool, so that the fraction is at least
@@ -91,8 +86,7 @@ class Fraction:
     verdict: Verdict = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Contradiction:
+class Contradiction(Struct, frozen=True):
     """Lines that cannot all be true: which kind, what they say (a clause), and where."""
 
     kind: Literal["negative", "load", "rise", "pool"]
@@ -100,8 +94,7 @@ class Contradiction:
     places: tuple[Pos, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RunOut:
+class RunOut(Struct, frozen=True):
     """A fraction with which an earlier launch of the same arguments ran out of memory beside its pool: number and line of that launch."""
 
     fraction: float
@@ -109,8 +102,7 @@ class RunOut:
     pos: Pos
 
 
-@dataclass(frozen=True, slots=True)
-class Sizing:
+class Sizing(Struct, frozen=True):
     """All figures of a launch that its KV cache depends on; bytes and tokens.
 
     ``total`` and ``avail`` are the least over the ranks, as SGLang takes them; ``limiting`` are the ranks with the least ``avail``

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from logscope import budget
 from logscope.budget import Interval, exact
@@ -14,8 +14,7 @@ from logscope.sizing.fraction import value_used
 from logscope.sizing.types import Pool, Sizing, Stated
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIf:
+class WhatIf(Struct, frozen=True):
     """What is to be changed; None stays as it is. ``cell_factor``: bytes per token, times this (another dtype of the cache)."""
 
     fraction: float | None = None
@@ -24,8 +23,7 @@ class WhatIf:
     cell_factor: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Struct, frozen=True):
     """What a launch would get on each rank: ``rest`` for its pools, ``reserve`` left for graphs and activations (bytes), ``tokens``.
 
     ``tokens`` is None where no cell size is known. A ``rest`` of 0 or less fails.

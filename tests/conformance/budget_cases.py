@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from logscope.budget import (
     Capacity,
@@ -45,10 +48,10 @@ class Tally:
 
 
 def brief(thing: object) -> str:
-    """Return a dataclass as text without the fields that have their defaults."""
+    """Return a record as text without the fields that have their defaults."""
     if isinstance(thing, Interval):
         return f"{thing.low:.10g}"
-    if not is_dataclass(thing):
+    if not isinstance(thing, Struct):
         return repr(thing)
     shown = [each for each in fields(thing) if getattr(thing, each.name) != each.default]
     return f"{type(thing).__name__}({', '.join(f'{each.name}={brief(getattr(thing, each.name))}' for each in shown)})"
