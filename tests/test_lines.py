@@ -9,12 +9,14 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from logscope import lines
 from logscope.events import Recogniser
 from logscope.lines import REDACTED, peel_outer, read_lines, redact, split_at_prefixes
+from logscope.lines import read as lines
 from logscope.model import LogLine, Pos
-from logscope.packs import Packs, load_packs
+from logscope.packs import Packs, Prefix, load_packs
+from logscope.packs.types import Place
 from logscope.scan import Gate, HyperscanGate, ReadState, TrieGate, open_gate
 
 BEGIN = b"[2026-01-05 10:00:05 TP0] Load weight begin. avail mem=78.52 GB"
@@ -430,6 +432,32 @@ def test_prefix_without_a_message_is_an_empty_message() -> None:
     assert [("TP0", "2026-01-05 10:00:05", "", True)] == split_at_prefixes(
         "[2026-01-05 10:00:05 TP0] ", ALL.packs.envelope
     )
+
+
+def test_prefixes_stand_anywhere_from_left_to_right() -> None:
+    text = "Loading 99% [2026-01-05 10:00:05 TP0] one [2026-01-05 10:00:06 TP1] two"
+    parts = [("", None, "Loading 99% ", False), ("TP0", "2026-01-05 10:00:05", "one ", True)]
+    assert [*parts, ("TP1", "2026-01-05 10:00:06", "two", True)] == split_at_prefixes(text, ALL.packs.envelope)
+
+
+def test_a_users_prefix_may_have_flags_and_back_references_of_its_own() -> None:
+    own = [
+        Prefix("own", r"(?i)<srv (?P<tags>tp\d+)> ", Place("own.toml", 1)),
+        Prefix("twice", r"(?P<quote>['|])(?P<tags>TP\d+)(?P=quote) ", Place("own.toml", 2)),
+    ]
+    envelope = replace(ALL.packs.envelope, sglang=(*own, *ALL.packs.envelope.sglang))
+    text = "bar <SRV TP0> one |TP1| two [2026-01-05 10:00:05 TP2] three"
+    parts = [("", None, "bar ", False), ("TP0", None, "one ", True), ("TP1", None, "two ", True)]
+    assert [*parts, ("TP2", "2026-01-05 10:00:05", "three", True)] == split_at_prefixes(text, envelope)
+
+
+@pytest.mark.parametrize("lines_between", [1, 9, 10, 99])
+def test_frames_that_differ_in_digits_only_go_on_a_traceback_alike(lines_between: int) -> None:
+    frames = [f'  File "/app/a{n}.py", line {n}, in run'.encode() for n in range(lines_between)]
+    text = b"\n".join([b"[2026-01-05 10:00:05 TP0] x hit an exception: Traceback (most recent call last):", *frames])
+    text += b"\nValueError: 12\nValueError: 13\n"
+    found = [(line.pos.line, line.tags, line.closes) for line in read(text)[0]]
+    assert [(1, "TP0", None), (lines_between + 2, "TP0", "traceback")] == found[:2]
 
 
 # ---- secrets --------------------------------------------------------------------------------------------------------

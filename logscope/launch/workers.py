@@ -7,7 +7,7 @@ before one "Memory pool end" are sliding-window and full pools of one model, not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -17,9 +17,6 @@ from logscope.packs import Packs, Phase
 
 def assign_workers(events: Sequence[Event], packs: Packs) -> list[Worker | None]:
     """Return the worker of each event of one launch; None for what is not about a model worker's phases."""
-    drafts = _draft_types(packs)
-    load_order = max((phase.order for phase in packs.phases.values() if phase.draft_model_types), default=0)
-    pool_order = max((phase.order for phase in packs.phases.values() if phase.once), default=0)
     ranks: dict[tuple[int | None, str], _RankWorkers] = {}
     workers: list[Worker | None] = []
     for event in events:
@@ -31,9 +28,17 @@ def assign_workers(events: Sequence[Event], packs: Packs) -> list[Worker | None]
         if not event.pattern.is_of_a_rank or not phase.per_worker:
             workers.append(None)
             continue
-        state = ranks.setdefault((event.rank.node, event.rank.tag), _RankWorkers(drafts, load_order, pool_order))
-        workers.append(state.take(event, phase))
-    return _correct_begins(events, workers, drafts)
+        rank = (event.rank.node, event.rank.tag)
+        if rank not in ranks:
+            ranks[rank] = _new_rank(packs)
+        workers.append(ranks[rank].take(event, phase))
+    return _correct_begins(events, workers, packs)
+
+
+def _new_rank(packs: Packs) -> _RankWorkers:
+    load_order = max((phase.order for phase in packs.phases.values() if phase.draft_model_types), default=0)
+    pool_order = max((phase.order for phase in packs.phases.values() if phase.once), default=0)
+    return _RankWorkers(_draft_types(packs), load_order, pool_order)
 
 
 def _draft_types(packs: Packs) -> tuple[str, ...]:
@@ -104,14 +109,11 @@ class _RankWorkers(Struct):
         return worker
 
 
-def _correct_begins(
-    events: Sequence[Event], workers: list[Worker | None], drafts: Iterable[str]
-) -> list[Worker | None]:
+def _correct_begins(events: Sequence[Event], workers: list[Worker | None], packs: Packs) -> list[Worker | None]:
     """Let a begin follow its end: a load whose model type turns out to be a draft's began as a draft's."""
-    endings = tuple(drafts)
     for index, event in enumerate(events):
-        model_type = event.string("model_type")
-        if event.pattern.edge == "end" and model_type is not None and model_type.endswith(endings):
+        model_type = event.string("model_type") if event.pattern.edge == "end" else None
+        if model_type is not None and model_type.endswith(_draft_types(packs)):
             begin = _begin_of(events, index)
             if begin is not None:
                 workers[begin] = "draft"

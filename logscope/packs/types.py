@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
+    from regex import Match as RegexMatch
     from regex import Pattern as CompiledRegex
 
+_NAMED_GROUP = re.compile(r"\(\?P<(\w+)>")
+_TWIN = "__"  # ends the name of a group that another one has, too; a test holds that no built-in name contains it
 SHORTEST_LITERAL = 5  # characters: a shorter one is not rare
 
 Edge = Literal["begin", "end", "point"]
@@ -106,6 +109,11 @@ class Form(Struct, frozen=True):
         assert self.regex is not None
         return _plain(self.regex, self.open_end) if self.is_builtin else None
 
+    def captured(self, match: re.Match[str] | RegexMatch[str]) -> dict[str, str]:
+        """Return the names of a match that have a text, each with the group that holds it."""
+        groups = [group for group, text in match.groupdict().items() if text is not None]
+        return {(group.partition(_TWIN)[0] if self.is_builtin else group): group for group in groups}
+
 
 @lru_cache(maxsize=4096)
 def compile_regex(text: str, open_end: bool = True) -> CompiledRegex[str]:
@@ -117,9 +125,15 @@ def compile_regex(text: str, open_end: bool = True) -> CompiledRegex[str]:
 
 @lru_cache(maxsize=1024)
 def _plain(text: str, open_end: bool) -> re.Pattern[str] | None:
-    try:
-        return re.compile(_anchored(text, open_end))
-    except re.error:  # a name for several groups
+    counts: dict[str, int] = {}
+
+    def own_name(match: re.Match[str]) -> str:
+        counts[match[1]] = count = counts.get(match[1], 0) + 1
+        return match[0] if count == 1 else f"(?P<{match[1]}{_TWIN}{count}>"
+
+    try:  # in Python a name is that of one group
+        return re.compile(_NAMED_GROUP.sub(own_name, _anchored(text, open_end)))
+    except re.error:
         return None
 
 

@@ -171,12 +171,12 @@ def _pairs_in(text: str, start: int, event: Event, pairs: Pairs) -> Iterator[_Pr
 
 def _groups_in(text: str, start: int, event: Event) -> Iterator[_Printed]:
     """Find the values of a regex."""
-    match = event.form.compiled().search(text.rstrip()[start:])
+    match = (event.form.plain() or event.form.compiled()).search(text.rstrip()[start:])
     assert match is not None, "the form has been found to fit"
-    for name, printed in match.groupdict().items():
+    for name, group in event.form.captured(match).items():
         field = event.pattern.fields.get(name)
-        if printed is not None and not (field is None and name.endswith("_unit")):
-            yield _Printed(field.result if field else name, field, start + match.start(name), start + match.end(name))
+        if not (field is None and name.endswith("_unit")):
+            yield _Printed(field.result if field else name, field, start + match.start(group), start + match.end(group))
 
 
 def _scaled(name: str, number: re.Match[str], field: Field | None) -> Scaled | None:

@@ -6,23 +6,23 @@ look like is declared in ``patterns/envelope.toml``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from logscope.lines.prefixes import any_of, peel_outer, split_at
+from logscope.lines.secrets import redact
 from logscope.model import LogLine, Pos
-from logscope.packs import Envelope, Packs, Pattern, Secret
+from logscope.packs import Envelope, Packs, Pattern
 from logscope.scan import LONGEST_LINE, Gate, RawLine, ReadState, candidate_lines, open_gate
 
-REDACTED = "<redacted>"
 LONGEST_BLOCK = 5000  # lines; the deepest recursion of Python prints about 2000
-_LONGEST_PEEL = 6
 _FRAMES_KEPT = 5000
-_NAMED_GROUP = re.compile(r"\(\?P<\w+>")
+_ANY_DIGIT = bytes.maketrans(
+    b"123456789", b"000000000"
+)  # no prefix that tells digits apart begins with white space, as frames do
 _CHAINED_WITHIN = 4  # lines between the end of a traceback and the next one of the same chain of exceptions
 
 
@@ -50,7 +50,8 @@ def read_lines(
     peeler = _Peeler(name, packs.envelope, gate, everything)
     state.follow = everything
     for line in candidate_lines(blocks, gate, state):
-        yield from peeler.messages(line)
+        if line.is_hit or not peeler.goes_on_as_before(line.raw):
+            yield from peeler.messages(line)
         state.follow = everything or peeler.wants_next
     yield from peeler.unfinished()
 
@@ -65,11 +66,11 @@ class _Peeler:
 
     def __init__(self, name: str, envelope: Envelope, gate: Gate, everything: bool) -> None:
         self._name, self._envelope, self._gate, self._everything = name, envelope, gate, everything
-        self._may_be_peeled = _any_of(tuple(prefix.pattern for prefix in envelope.outer)).match
-        self._may_be_split = _any_of(tuple(prefix.pattern for prefix in envelope.sglang)).search
+        self._may_be_peeled = any_of(envelope.outer).match
+        self._somewhere = any_of(envelope.sglang)
         self._partial: dict[tuple[str, str], LogLine] = {}
         self._open: dict[tuple[str, str], _OpenBlock] = {}  # by origin and block
-        self._frames: dict[bytes, str] = {}  # the block that such a line goes on
+        self._frames: dict[bytes, str] = {}  # the block that such a line goes on, whatever its digits
         self._closed: dict[str, tuple[int, str]] = {}
 
     @property
@@ -77,11 +78,23 @@ class _Peeler:
         """Whether the next physical line is to be read whatever it holds."""
         return bool(self._partial) or bool(self._open)
 
+    def goes_on_as_before(self, raw: bytes) -> bool:
+        """Return whether a line without a literal is one that has gone on the open block before: nothing else need be known of it.
+
+        The frames of tracebacks repeat, but for the numbers of lines. Saves a third of the time of tracebacks.
+        """
+        key = ("", self._frames.get(raw.translate(_ANY_DIGIT), ""))
+        opened = self._open.get(key)
+        if opened is None or len(self._open) > 1 or self._everything or self._partial:
+            return False
+        opened.lines += 1
+        if opened.lines > LONGEST_BLOCK:
+            del self._open[key]
+        return True
+
     def messages(self, read: RawLine) -> Iterator[LogLine]:
         """Yield the messages of a physical line. Of one that holds no literal only that which closes a block is of use."""
         is_idle = not (read.is_hit or self._everything or self._partial)
-        if is_idle and self._goes_on_as_before(read.raw):
-            return
         text = _decode(read.raw)
         if "\x1b" in text:
             for noise in self._envelope.noise:
@@ -105,17 +118,6 @@ class _Peeler:
             yield from self._split(replace(line, whole=False))
         self._partial.clear()
 
-    def _goes_on_as_before(self, raw: bytes) -> bool:
-        """Return whether a line is one that has gone on a block before: the frames of tracebacks repeat. Saves a fifth of their time."""
-        key = ("", self._frames.get(raw, ""))
-        opened = self._open.get(key)
-        if opened is None or len(self._open) > 1:
-            return False
-        opened.lines += 1
-        if opened.lines > LONGEST_BLOCK:
-            del self._open[key]
-        return True
-
     def _split(self, line: LogLine, idle: bytes | None = None) -> Iterator[LogLine]:
         """Yield the messages of a line; of ``idle``, the bytes of one without a literal, only what closes a block."""
         pieces = line.text.split("\r")
@@ -124,7 +126,7 @@ class _Peeler:
             is_wanted = self._everything or bool(self._open) or len(pieces) == 1
             if not is_wanted and not (piece and self._gate.literals_in(piece)):
                 continue
-            segments = split_at_prefixes(piece, self._envelope) if self._may_be_split(piece) else _unsplit(piece)
+            segments = split_at(piece, self._envelope.sglang, self._somewhere)
             loose = False
             for place, (tags, time, text, prefixed) in enumerate(segments):
                 bare = self._bare(text)
@@ -136,7 +138,7 @@ class _Peeler:
                         and len(pieces) == len(segments) == 1
                         and len(self._frames) < _FRAMES_KEPT
                     ):
-                        self._frames[idle] = placed.block
+                        self._frames[idle.translate(_ANY_DIGIT)] = placed.block
                     continue
                 yield LogLine(
                     pos=line.pos,
@@ -213,82 +215,3 @@ class _OpenBlock(Struct):
     tags: str
     count: int = 1
     lines: int = 0
-
-
-def peel_outer(line: LogLine, envelope: Envelope) -> tuple[LogLine, bool]:
-    """Take off what other programs put in front; return the line and whether it goes on in the next one."""
-    text, is_partial = line.text, False
-    outer_time, origin, stream = line.outer_time, line.origin, line.stream
-    for _ in range(_LONGEST_PEEL):
-        match = next((found for prefix in envelope.outer if (found := prefix.regex.match(text))), None)
-        if match is None or match.end() == 0:
-            break
-        groups = match.groupdict()
-        outer_time = groups.get("time") or outer_time
-        origin = " ".join(part for part in (origin, (groups.get("origin") or "").strip()) if part)
-        stream = groups.get("stream") or stream
-        is_partial = is_partial or bool(groups.get("partial"))
-        text = text[match.end() :]
-    if text is line.text:
-        return line, False
-    return replace(line, text=text, outer_time=outer_time, origin=origin, stream=stream), is_partial
-
-
-@lru_cache(maxsize=8)
-def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
-    """Return a regex that fits wherever one of the patterns does: it takes a fourth of the time of trying one after the other."""
-    alternatives = (f"(?:{_NAMED_GROUP.sub('(?:', pattern)})" for pattern in patterns)
-    try:
-        return re.compile("|".join(alternatives) or "(?!)")
-    except re.error:  # a user's regex with flags or back references of its own
-        return re.compile("")
-
-
-def split_at_prefixes(text: str, envelope: Envelope) -> list[tuple[str, str | None, str, bool]]:
-    """Split a text at SGLang's own prefixes, wherever they stand: an event may be glued to the end of a progress bar.
-
-    Returns:
-        (tags, time, message, whether it has a prefix) for each part.
-    """
-    found = _prefixes(text, envelope)
-    if not found:
-        return _unsplit(text)
-    parts: list[tuple[str, str | None, str, bool]] = []
-    if text[: found[0].start()].strip():
-        parts.append(("", None, text[: found[0].start()], False))
-    for index, match in enumerate(found):
-        end = found[index + 1].start() if index + 1 < len(found) else len(text)
-        groups = match.groupdict()
-        parts.append(((groups.get("tags") or "").strip(), groups.get("time"), text[match.end() : end], True))
-    return parts
-
-
-def _unsplit(text: str) -> list[tuple[str, str | None, str, bool]]:
-    return [("", None, text, False)]
-
-
-def _prefixes(text: str, envelope: Envelope) -> list[re.Match[str]]:
-    """Return the matches of SGLang's prefix forms, in order, without overlaps; the earlier form wins."""
-    found: list[re.Match[str]] = []
-    for prefix in envelope.sglang:
-        for match in prefix.regex.finditer(text):
-            if all(match.end() <= other.start() or match.start() >= other.end() for other in found):
-                found.append(match)
-    return sorted(found, key=lambda match: match.start())
-
-
-def redact(text: str, secrets: Sequence[Secret]) -> str:
-    """Replace what must not be shown by ``<redacted>``."""
-    lower = text.lower()
-    for secret in secrets:
-        if secret.may_stand_in(lower) and secret.regex.search(text):
-            text = secret.regex.sub(lambda match, secret=secret: _redacted(match, secret), text)  # type: ignore[misc] # bound here
-    return text
-
-
-def _redacted(match: re.Match[str], secret: Secret) -> str:
-    value = match["secret"]
-    if not value or (secret.keep is not None and secret.keep.search(value)):
-        return match[0]
-    start, end = match.start("secret") - match.start(), match.end("secret") - match.start()
-    return match[0][:start] + REDACTED + match[0][end:]
